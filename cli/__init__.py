@@ -1,0 +1,1 @@
+"""The `dragoman` command: reads its arguments, calls the others, holds no logic."""

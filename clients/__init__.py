@@ -1,0 +1,1 @@
+"""One client for every dialect, with a Trio face and a synchronous one."""

@@ -1,0 +1,1 @@
+"""The dialects, sans-I/O: bytes in, requests out; replies in, bytes out."""

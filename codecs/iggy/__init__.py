@@ -1,0 +1,1 @@
+"""The Iggy dialect: little-endian binary commands, the generation of August 2023."""

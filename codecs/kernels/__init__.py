@@ -1,0 +1,1 @@
+"""Code generated from the declarations; nothing here is written by hand."""

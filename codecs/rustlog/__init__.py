@@ -1,0 +1,1 @@
+"""The RustLog dialect: length-framed JSON and one-byte binary commands on one port."""

@@ -1,0 +1,1 @@
+"""The V1 dialect: one pipe-delimited line a request, one line a reply."""

@@ -1,0 +1,644 @@
+"""Core's vocabulary: every request beside its reply. Codecs translate into and out of it.
+
+A topic is named by `namespace` and `topic`; each is a name, or the number by which a numbering dialect
+knows it. Offsets are absolute; `next_offset`, `log_end_offset` and `high_watermark` are exclusive.
+Partitions count from 0. Sizes are bytes, times microseconds unless the name says otherwise.
+
+A request that is refused is answered by `core.error.Failure` instead of its reply.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import NamedTuple
+
+from dragoman.core.batch import RecordBatch
+from dragoman.core.name import DEFAULT_NAMESPACE
+
+Key = str | int
+"""A namespace or topic: its name, or its number."""
+
+# ---------------------------------------------------------------- records
+
+
+class Acks(Enum):
+    """What must be true before a produce is answered."""
+
+    NONE = 0
+    """Answered at once."""
+    LEADER = 1
+    """The batch is durable as the durability mode has it."""
+    ALL = -1
+    """Durable, and the partition's in-sync rule holds."""
+
+
+class ByHash(NamedTuple):
+    """Route to partition `hash mod n`; the dialect's own rule computed the hash."""
+
+    hash: int
+
+
+class RoundRobin(NamedTuple):
+    """Route to the topic's partitions in turn, a whole request to one."""
+
+
+ROUND_ROBIN = RoundRobin()
+Route = int | ByHash | RoundRobin
+"""A partition that the client chose (always honoured), or how the engine chooses."""
+
+
+@dataclass(slots=True)
+class Produce:
+    """Append one batch to one partition.
+
+    Attributes:
+        batch: Its columns and producer; the engine assigns offsets and timestamps.
+        create_partitions: Where the topic is missing, create it with so many; 0 refuses.
+    """
+
+    topic: Key
+    batch: RecordBatch
+    route: Route = ROUND_ROBIN
+    namespace: Key = DEFAULT_NAMESPACE
+    acks: Acks = Acks.LEADER
+    create_partitions: int = 0
+
+
+@dataclass(slots=True)
+class Produced:
+    """Where the records went.
+
+    Attributes:
+        base_offset, count: The records have base_offset ... base_offset + count - 1.
+        high_watermark: As it stands when the reply leaves (0 at first).
+    """
+
+    partition: int
+    base_offset: int
+    count: int
+    high_watermark: int = 0
+
+
+class Whence(Enum):
+    """What `Fetch.offset` and `Follow.offset` mean."""
+
+    OFFSET = auto()
+    """An absolute offset. Below the log start: see `Fetch.strict`. Beyond the end: nothing to read."""
+    TIMESTAMP = auto()
+    """The first record with an append time at or after this many microseconds."""
+    EARLIEST = auto()
+    LATEST = auto()
+    """The high watermark: only what comes after now."""
+    LAST = auto()
+    """The last n visible records; offset is n."""
+    COMMITTED = auto()
+    """The group's committed offset; where nothing is committed, `offset`."""
+    MAX_COMMITTED = auto()
+    """The larger of the committed offset and `offset`."""
+
+
+class OffsetKind(Enum):
+    """Whose committed offset it is: two separate maps."""
+
+    GROUP = "group"
+    CONSUMER = "consumer"
+
+
+@dataclass(slots=True)
+class Fetch:
+    """Read records of one partition up to the high watermark.
+
+    Attributes:
+        records_max: At most so many records.
+        bytes_max: Stop before the record that would pass this sum of `record_overhead` + value (+ key and
+            headers at rest where `count_all`); the first record always comes, whatever its size.
+        wait_us: Long poll: with nothing to read, answer when something is, or after this long.
+        strict: An offset below the log start is OFFSET_OUT_OF_RANGE; otherwise reading begins there.
+        group: Whose committed offset COMMITTED and MAX_COMMITTED mean; also for `auto_commit`.
+        auto_commit: Commit the offset after the last record returned, if any.
+        create_partitions: As in `Produce`.
+    """
+
+    topic: Key
+    partition: int
+    offset: int = 0
+    namespace: Key = DEFAULT_NAMESPACE
+    whence: Whence = Whence.OFFSET
+    records_max: int = 1 << 31
+    bytes_max: int = 1 << 20
+    record_overhead: int = 0
+    count_all: bool = False
+    wait_us: int = 0
+    strict: bool = False
+    group: str = ""
+    kind: OffsetKind = OffsetKind.GROUP
+    auto_commit: bool = False
+    create_partitions: int = 0
+
+
+class BatchSlice(NamedTuple):
+    """Records `first` to `last` (exclusive indices, not offsets) of a stored batch."""
+
+    batch: RecordBatch
+    first: int
+    last: int
+
+    @property
+    def record_count(self) -> int:
+        """Number of records."""
+        return self.last - self.first
+
+
+@dataclass(slots=True)
+class Fetched:
+    """The records read, as slices of stored batches in offset order.
+
+    Attributes:
+        start_offset: Where reading began, after `whence` was resolved.
+        next_offset: Where to read next: after the last record returned, else `start_offset`.
+        committed: The group's committed offset before this read, or None.
+    """
+
+    namespace: str
+    topic: str
+    partition: int
+    slices: list[BatchSlice]
+    start_offset: int
+    next_offset: int
+    high_watermark: int
+    log_start_offset: int
+    committed: int | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of records."""
+        return sum([piece.last - piece.first for piece in self.slices])
+
+
+@dataclass(slots=True)
+class Follow:
+    """Subscribe to one partition: its records are pushed as they become visible.
+
+    Attributes:
+        records_max, bytes_max: Of one push.
+        commit_us: Commit the pushed position for `group` this often and at the end; 0 never.
+        idle_us: With nothing to push for so long, the dialect's keep-alive is sent; 0 never.
+    """
+
+    topic: Key
+    partition: int
+    offset: int = 0
+    namespace: Key = DEFAULT_NAMESPACE
+    whence: Whence = Whence.OFFSET
+    records_max: int = 8192
+    bytes_max: int = 1 << 20
+    group: str = ""
+    kind: OffsetKind = OffsetKind.GROUP
+    commit_us: int = 0
+    idle_us: int = 0
+
+
+@dataclass(slots=True)
+class Followed:
+    """One push of a Follow; the same fields as `Fetched`, and never without records."""
+
+    namespace: str
+    topic: str
+    partition: int
+    slices: list[BatchSlice]
+    start_offset: int
+    next_offset: int
+    high_watermark: int
+    log_start_offset: int
+
+
+# ---------------------------------------------------------------- namespaces and topics
+
+
+@dataclass(slots=True)
+class TopicConfig:
+    """Settings of one topic; 0 means the server's default (for retention: keep for ever)."""
+
+    retention_ms: int = 0
+    retention_bytes: int = 0
+    idempotent: bool = False
+
+
+@dataclass(slots=True)
+class CreateNamespace:
+    """Make a namespace. `number` 0 takes the next free one."""
+
+    name: str
+    number: int = 0
+
+
+@dataclass(slots=True)
+class RenameNamespace:
+    """Give a namespace another name; topics, numbers and offsets stay."""
+
+    namespace: Key
+    name: str
+
+
+@dataclass(slots=True)
+class DeleteNamespace:
+    """Delete a namespace and all its topics."""
+
+    namespace: Key
+
+
+@dataclass(slots=True)
+class ListNamespaces:
+    """All namespaces; the default one only once it holds a topic."""
+
+
+@dataclass(slots=True)
+class DescribeNamespace:
+    """One namespace with its topics."""
+
+    namespace: Key
+
+
+@dataclass(slots=True)
+class PartitionDescription:
+    """One partition as it stands."""
+
+    partition: int
+    created_us: int
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int
+    size_bytes: int
+    segments: int
+
+
+@dataclass(slots=True)
+class TopicDescription:
+    """One topic as it stands; `size_bytes` and `records` sum over its partitions."""
+
+    namespace: str
+    name: str
+    number: int
+    created_us: int
+    config: TopicConfig
+    partitions: list[PartitionDescription]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all partitions at rest."""
+        return sum([partition.size_bytes for partition in self.partitions])
+
+    @property
+    def records(self) -> int:
+        """Visible records that are still kept."""
+        return sum([p.high_watermark - p.log_start_offset for p in self.partitions])
+
+
+@dataclass(slots=True)
+class NamespaceDescription:
+    """One namespace as it stands."""
+
+    name: str
+    number: int
+    created_us: int
+    topics: list[TopicDescription] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class NamespaceCreated:
+    """Reply of CreateNamespace and RenameNamespace."""
+
+    namespace: NamespaceDescription
+
+
+@dataclass(slots=True)
+class NamespaceDeleted:
+    """Reply of DeleteNamespace."""
+
+    name: str
+
+
+@dataclass(slots=True)
+class NamespacesListed:
+    """Reply of ListNamespaces, by number."""
+
+    namespaces: list[NamespaceDescription]
+
+
+@dataclass(slots=True)
+class NamespaceDescribed:
+    """Reply of DescribeNamespace."""
+
+    namespace: NamespaceDescription
+
+
+class IfExists(Enum):
+    """What CreateTopic does where the topic is already there."""
+
+    REFUSE = auto()
+    """TOPIC_EXISTS."""
+    GROW = auto()
+    """Add partitions up to the count; fewer is PARTITIONS_CANNOT_SHRINK."""
+    KEEP = auto()
+    """Answer as if created."""
+
+
+@dataclass(slots=True)
+class CreateTopic:
+    """Make a topic. `number` 0 takes the next free one of its namespace."""
+
+    topic: str
+    partitions: int
+    namespace: Key = DEFAULT_NAMESPACE
+    number: int = 0
+    config: TopicConfig = field(default_factory=TopicConfig)
+    if_exists: IfExists = IfExists.REFUSE
+
+
+@dataclass(slots=True)
+class TopicCreated:
+    """Reply of CreateTopic, UpdateTopic, AddPartitions and RemovePartitions."""
+
+    topic: TopicDescription
+
+
+@dataclass(slots=True)
+class UpdateTopic:
+    """Rename a topic or change its settings; None leaves as is."""
+
+    topic: Key
+    namespace: Key = DEFAULT_NAMESPACE
+    name: str | None = None
+    config: TopicConfig | None = None
+
+
+@dataclass(slots=True)
+class AddPartitions:
+    """Append `count` partitions."""
+
+    topic: Key
+    count: int
+    namespace: Key = DEFAULT_NAMESPACE
+
+
+@dataclass(slots=True)
+class RemovePartitions:
+    """Remove the `count` highest partitions, at most all of them, with their records."""
+
+    topic: Key
+    count: int
+    namespace: Key = DEFAULT_NAMESPACE
+
+
+@dataclass(slots=True)
+class DeleteTopic:
+    """Delete a topic, its records and its committed offsets."""
+
+    topic: Key
+    namespace: Key = DEFAULT_NAMESPACE
+
+
+@dataclass(slots=True)
+class TopicDeleted:
+    """Reply of DeleteTopic."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(slots=True)
+class ListTopics:
+    """The topics of one namespace, or of all where it is None."""
+
+    namespace: Key | None = None
+
+
+@dataclass(slots=True)
+class TopicsListed:
+    """Reply of ListTopics, by namespace number, then topic number."""
+
+    topics: list[TopicDescription]
+
+
+@dataclass(slots=True)
+class DescribeTopic:
+    """One topic with its partitions: log start, log end, high watermark, size."""
+
+    topic: Key
+    namespace: Key = DEFAULT_NAMESPACE
+
+
+@dataclass(slots=True)
+class TopicDescribed:
+    """Reply of DescribeTopic."""
+
+    topic: TopicDescription
+
+
+# ---------------------------------------------------------------- offsets and groups
+
+
+@dataclass(slots=True)
+class CommitOffset:
+    """Store the next offset to read of one or more partitions, all or none.
+
+    Attributes:
+        offsets: (partition, next offset) pairs.
+        member, generation: Given by dialects whose commits are fenced; empty and None where they are not.
+        monotonic: A commit below the committed offset is OFFSET_REGRESSION.
+        within_log: An offset above the high watermark is INVALID_OFFSET.
+    """
+
+    topic: Key
+    group: str
+    offsets: tuple[tuple[int, int], ...]
+    namespace: Key = DEFAULT_NAMESPACE
+    kind: OffsetKind = OffsetKind.GROUP
+    member: str = ""
+    generation: int | None = None
+    monotonic: bool = False
+    within_log: bool = False
+
+
+@dataclass(slots=True)
+class OffsetCommitted:
+    """Reply of CommitOffset: how many partitions were stored."""
+
+    count: int
+
+
+@dataclass(slots=True)
+class FetchOffset:
+    """Read a committed offset."""
+
+    topic: Key
+    group: str
+    partition: int
+    namespace: Key = DEFAULT_NAMESPACE
+    kind: OffsetKind = OffsetKind.GROUP
+
+
+@dataclass(slots=True)
+class OffsetFetched:
+    """The next offset to read, or None where nothing was ever committed."""
+
+    partition: int
+    offset: int | None
+    high_watermark: int
+
+
+class Assignor(Enum):
+    """How a group's partitions are dealt to its members."""
+
+    ROUND_ROBIN = "round_robin"
+    RANGE = "range"
+
+
+@dataclass(slots=True)
+class JoinGroup:
+    """Become a member of a group on one topic.
+
+    Attributes:
+        member: The id that the dialect gave it; joining again with a known id does not rebalance.
+        assume_partitions: Where the topic is missing, assign over so many; 0 refuses.
+        bound: The member lives as long as its connection instead of by heartbeats.
+    """
+
+    topic: Key
+    group: str
+    member: str
+    namespace: Key = DEFAULT_NAMESPACE
+    assignor: Assignor | None = None
+    session_timeout_us: int = 10_000_000
+    assume_partitions: int = 0
+    bound: bool = False
+
+
+@dataclass(slots=True)
+class GroupJoined:
+    """Reply of JoinGroup and SyncGroup; generations count from 1."""
+
+    member: str
+    generation: int
+    partitions: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class SyncGroup:
+    """Ask for the member's assignment in a generation (None: whichever is current)."""
+
+    topic: Key
+    group: str
+    member: str
+    generation: int | None = None
+    namespace: Key = DEFAULT_NAMESPACE
+
+
+@dataclass(slots=True)
+class Heartbeat:
+    """Keep a member alive; STALE_GENERATION tells it to join again."""
+
+    topic: Key
+    group: str
+    member: str
+    generation: int | None = None
+    namespace: Key = DEFAULT_NAMESPACE
+
+
+@dataclass(slots=True)
+class HeartbeatAccepted:
+    """Reply of Heartbeat."""
+
+    member: str
+    generation: int
+
+
+@dataclass(slots=True)
+class LeaveGroup:
+    """Give up membership. `generation` None is unfenced."""
+
+    topic: Key
+    group: str
+    member: str
+    generation: int | None = None
+    namespace: Key = DEFAULT_NAMESPACE
+
+
+@dataclass(slots=True)
+class GroupLeft:
+    """Reply of LeaveGroup; `known` is False where there was no such member."""
+
+    member: str
+    known: bool
+
+
+@dataclass(slots=True)
+class Ping:
+    """Nothing to do; answered in order with the rest."""
+
+
+@dataclass(slots=True)
+class Ponged:
+    """Reply of Ping."""
+
+
+@dataclass(slots=True)
+class Answered:
+    """A reply that the codec already knows; it passes through so that replies keep their order."""
+
+    payload: object = None
+
+
+@dataclass(slots=True)
+class Answer:
+    """Ask for `Answered(payload)`: a command that needs no engine (help, coordinator address)."""
+
+    payload: object = None
+
+
+Request = (
+    Produce
+    | Fetch
+    | Follow
+    | CommitOffset
+    | FetchOffset
+    | JoinGroup
+    | SyncGroup
+    | Heartbeat
+    | LeaveGroup
+    | CreateTopic
+    | UpdateTopic
+    | AddPartitions
+    | RemovePartitions
+    | DeleteTopic
+    | ListTopics
+    | DescribeTopic
+    | CreateNamespace
+    | RenameNamespace
+    | DeleteNamespace
+    | ListNamespaces
+    | DescribeNamespace
+    | Ping
+    | Answer
+)
+Reply = (
+    Produced
+    | Fetched
+    | Followed
+    | OffsetCommitted
+    | OffsetFetched
+    | GroupJoined
+    | HeartbeatAccepted
+    | GroupLeft
+    | TopicCreated
+    | TopicDeleted
+    | TopicsListed
+    | TopicDescribed
+    | NamespaceCreated
+    | NamespaceDeleted
+    | NamespacesListed
+    | NamespaceDescribed
+    | Ponged
+    | Answered
+)

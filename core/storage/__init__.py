@@ -1,0 +1,1 @@
+"""The one place that touches files: journal, segments, catalog, checkpoints and recovery."""

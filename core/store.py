@@ -1,0 +1,144 @@
+"""Where the engine keeps its log: the contract that `core.storage.disk_store` and `core.memory` fulfil.
+
+The engine decides what happens (offsets, names, numbers) and hands each change over in order; the store
+makes it durable, keeps records for reading and gives everything back after a restart. Nothing here blocks
+but `Work.run`, which a thread calls.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dragoman.core.batch import RecordBatch
+    from dragoman.core.catalog import Catalog
+    from dragoman.core.change import Change
+    from dragoman.core.clock import Now
+    from dragoman.core.interface import Work
+
+
+class FlushWork(Protocol):
+    """One group on its way to the journal.
+
+    Attributes:
+        last_sequence: The newest sequence in it.
+        ends: The next offset of every partition that it appends to, by (topic id, partition).
+    """
+
+    last_sequence: int
+    ends: dict[tuple[int, int], int]
+
+
+class ReadWork(Protocol):
+    """A read that may block.
+
+    Attributes:
+        batches: After `run`: the batches read, in offset order.
+        error: After `run`: the damage met (`StoreDamage`), or None.
+    """
+
+    batches: list[RecordBatch]
+    error: StoreDamage | None
+
+
+class StoreDamage(Exception):
+    """Records that were asked for are damaged on disk.
+
+    Attributes:
+        first, last: The offsets that cannot be read, inclusive.
+        place: File and position, for people.
+    """
+
+    def __init__(self, first: int, last: int, place: str) -> None:
+        super().__init__(f"offsets {first} to {last} are damaged ({place})")
+        self.first = first
+        self.last = last
+        self.place = place
+
+
+class StoreFull(Exception):
+    """There is no room for more records now; nothing was taken."""
+
+
+class Store(Protocol):
+    """The log's keeper.
+
+    Attributes:
+        catalog: What was recovered; the engine takes it over as its live state.
+        revealed_sequence: Everything up to this sequence may be revealed: durable in mode `fsync`, written
+            in the relaxed modes.
+        failure: Why the store is fenced, or None. A fenced store takes nothing more until restart.
+    """
+
+    catalog: Catalog
+    revealed_sequence: int
+    failure: OSError | None
+
+    def append(self, change: Change) -> int:
+        """Takes a change; returns its sequence. The engine has applied it to `catalog` itself."""
+
+    def append_batch(self, topic_id: int, partition: int, batch: RecordBatch) -> int:
+        """Takes a placed batch; returns its sequence. Not readable before its flush was taken.
+
+        Batches of one flush that neighbour each other may be joined into one (`batch.join_batches`).
+
+        Raises:
+            StoreFull: The disk or a budget is full.
+        """
+
+    def take_flush(self, now: Now) -> Work | None:
+        """Everything pending as one group (a `FlushWork`); None where nothing is due or one is under way."""
+
+    def flushed(self, work: Work, error: OSError | None) -> FlushWork | None:
+        """The group ended; moves `revealed_sequence` on, or fences the store and returns None."""
+
+    def take_work(self, now: Now) -> list[Work]:
+        """Segment writes, checkpoints and deletions that are due, each handed out once."""
+
+    def finished(self, work: Work, error: OSError | None) -> None:
+        """A work of `take_work` ended. A `ReadWork` is not handed in here."""
+
+    def read(
+        self, topic_id: int, partition: int, offset: int, bytes_max: int
+    ) -> list[RecordBatch] | Work:
+        """Batches from the one that holds `offset` (or the next after it), to about `bytes_max` bytes.
+
+        At least one batch where there is one. Returns a `ReadWork` where reading may block. Does not look
+        at the high watermark: the caller cuts.
+
+        Raises:
+            StoreDamage: The batch at `offset` is damaged.
+        """
+
+    def offset_at_time(self, topic_id: int, partition: int, timestamp_us: int) -> int:
+        """The offset of the first batch that holds a record at or after this time, else the log's end.
+
+        Exact to the batch; the caller looks inside. Uses indexes in memory and never blocks.
+        """
+
+    def size(self, topic_id: int, partition: int) -> tuple[int, int]:
+        """(bytes at rest, segments) of a partition."""
+
+    def expired(
+        self, topic_id: int, partition: int, *, before_us: int, bytes_max: int
+    ) -> int | None:
+        """The log start that retention asks for, in whole closed segments, or None where nothing is due.
+
+        Args:
+            before_us: Segments whose newest record is older may go; 0 for none.
+            bytes_max: The oldest segments beyond this sum may go; 0 for no limit.
+        """
+
+    def overloaded(self) -> bool:
+        """Whether tail, pending bytes or journal are above 75 % of their budgets."""
+
+    def begin_close(self, now: Now) -> None:
+        """Asks for a last flush and checkpoint."""
+
+    def close(self) -> None:
+        """Releases files and the lock; nothing may be under way."""
+
+    def statistics(self) -> Mapping[str, int | float | str]:
+        """Counters and gauges by name."""

@@ -1,0 +1,1 @@
+"""The only place with Trio: listeners, lanes, sessions, configuration and the running server."""
