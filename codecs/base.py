@@ -1,21 +1,21 @@
 """The contract between a dialect and the rest: what goes into a codec and what comes out.
 
-A codec has no I/O, no clock and no engine. Garbage from a peer is data (`Refused`), never an exception;
-an exception out of a codec is our own bug. `Codec` is the server's half of a connection, `Speaker` the
-client's half of the same wire.
+A codec has no I/O, no clock and no engine. Garbage from a peer is data (`Refused`), never an
+exception; an exception out of a codec is our own bug. `Codec` is the server's half of a connection,
+`Speaker` the client's half of the same wire.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from dragoman.core.error import ErrorCode, Failure
-
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from dragoman.codecs.rendering import RenderingCache
     from dragoman.core.calls import Reply, Request
+    from dragoman.core.error import ErrorCode, Failure
 
 Buffer = bytes | bytearray | memoryview
 
@@ -46,7 +46,8 @@ class Offload(NamedTuple):
 
 
 class HungUp(NamedTuple):
-    """The stream is over (end of file, or a command that ends it): answer what was asked, then close."""
+    """The stream is over (end of file, or a command that ends it): answer what was asked, then
+    close."""
 
     reason: str = ""
 
@@ -83,7 +84,8 @@ class Facts:
 
     Attributes:
         peer, local: `(host, port)` of both ends.
-        advertised: `(host, port)` for dialects that tell clients where to connect, or None: use `local`.
+        advertised: `(host, port)` for dialects that tell clients where to connect, or None: use
+            `local`.
         renderings: Where rendered batches are kept, shared by all connections.
         options: The listener's options for this dialect, already validated by `Dialect.options`.
     """
@@ -105,13 +107,16 @@ class Codec(Protocol):
     """One connection's speaker on the server's side."""
 
     def receive(self, data: Buffer) -> list[Heard]:
-        """Takes what arrived (b"" = end of stream) and returns every complete request in it, in order.
+        """Takes what arrived (b"" = end of stream) and returns every complete request in it, in
+        order.
 
-        Never raises on what a peer sent. After a fatal `Refused` or a `HungUp` it is not called again.
+        Never raises on what a peer sent. After a fatal `Refused` or a `HungUp` it is not called
+        again.
         """
 
     def wanted(self) -> int:
-        """Bytes still missing of the current frame, 0 where unknown; a hint for the next read's size."""
+        """Bytes still missing of the current frame, 0 where unknown; a hint for the next read's
+        size."""
 
     def send(self, tag: Any, reply: Reply) -> Sent:
         """Renders a reply; for the tag of a Follow it is called for every push."""
@@ -193,7 +198,8 @@ _VERBS = (b"GET ", b"PUT ", b"POST", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN"
 
 
 def foreign_protocol(first: bytes) -> str:
-    """Names what the first bytes of a connection look like, or returns ""; for logs and error texts.
+    """Names what the first bytes of a connection look like, or returns ""; for logs and error
+    texts.
 
     Args:
         first: At least 4 bytes, as received.

@@ -1,7 +1,8 @@
 """The dialects by name: the built-in four, and those that other packages bring.
 
-A new dialect is one folder here, one line below, one folder in specs/ and its tests; a package elsewhere
-offers its own through the entry-point group `dragoman.dialects`, whose objects are `Dialect`s.
+A new dialect is one folder here, one line below, one folder in specs/ and its tests; a package
+elsewhere offers its own through the entry-point group `dragoman.dialects`, whose objects are
+`Dialect`s.
 """
 
 from __future__ import annotations

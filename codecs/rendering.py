@@ -1,7 +1,8 @@
 """What codecs keep of a stored batch: its bytes in a dialect, so that fan-out costs a slice.
 
-A rendering hangs on the batch it was made of and is counted here; the oldest go first when the budget is
-passed. It holds every record of the batch, with the end of each, so that any range is one slice.
+A rendering hangs on the batch it was made of and is counted here; the oldest go first when the
+budget is passed. It holds every record of the batch, with the end of each, so that any range is one
+slice.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ class Rendering:
 
     Attributes:
         data: The bytes of all its records, one after the other.
-        ends: `ends[i]` is where record i ends in `data`; or None where every record has `stride` bytes.
+        ends: `ends[i]` is where record i ends in `data`; or None where every record has `stride`
+            bytes.
         stride: The size of every record, or 0.
         inexact: Records of this batch that the dialect cannot say exactly.
     """
@@ -63,7 +65,8 @@ class RenderingCache:
         self._order: deque[tuple[RecordBatch, str, int]] = deque()
 
     def get(self, batch: RecordBatch, key: str) -> Rendering | None:
-        """The rendering of `batch` under `key` (the dialect, or one of its layouts), if it is kept."""
+        """The rendering of `batch` under `key` (the dialect, or one of its layouts), if it is
+        kept."""
         kept = batch.renderings
         return None if kept is None else kept.get(key)
 

@@ -1,1 +1,2 @@
-"""The log engine: plain synchronous Python that opens no socket, reads no clock and rolls no dice."""
+"""The log engine: plain synchronous Python that opens no socket, reads no clock and rolls no
+dice."""

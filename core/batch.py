@@ -29,9 +29,10 @@ At rest a batch is one run of bytes, all integers little-endian, every part 8-by
     place     := u64 topic id, u32 partition, u64 base offset
 
 A column that is missing is constant or derivable: without TIMESTAMP every record has the base
-timestamp, without SEQUENCE record i has base sequence + i, without OFFSET_DELTA record i has base offset
-+ i, without PRODUCER_INDEX every record has the first producer. VALUE is always there. The seed makes a
-batch that was moved to another place or file fail its check; zeros never decode as a batch.
+timestamp, without SEQUENCE record i has base sequence + i, without OFFSET_DELTA record i has base
+offset + i, without PRODUCER_INDEX every record has the first producer. VALUE is always there. The
+seed makes a batch that was moved to another place or file fail its check; zeros never decode as a
+batch.
 """
 
 from __future__ import annotations
@@ -39,14 +40,16 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from struct import Struct
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from crc32c import crc32c
 
 from dragoman.core.column import Buffer, Int32s, Int64s, VarColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 if sys.byteorder != "little":  # pragma: no cover
     raise ImportError(
@@ -128,18 +131,21 @@ class Record(NamedTuple):
 class RecordBatch:
     """Records of one partition, held by column.
 
-    A codec builds one with a count and columns; the engine assigns offsets, timestamps and the log epoch.
+    A codec builds one with a count and columns; the engine assigns offsets, timestamps and the log
+    epoch.
 
     Attributes:
         count: Number of records, at least 1.
-        values, keys, headers: Columns of `count` entries; keys and headers None where no record has any.
+        values, keys, headers: Columns of `count` entries; keys and headers None where no record has
+            any.
         ids: 16 bytes a record, joined; or None.
         timestamps: int64 microseconds a record, or None where all equal `base_timestamp_us`.
         producer_timestamps: The producer's own int64 microseconds, or None.
         producers: The distinct producer names; empty where the records have none.
         producer_index: One index into `producers` a record, or None where all have the first.
         producer_epoch, epochs: The epoch of all records, or one int64 a record, or neither.
-        base_sequence, sequences: The sequence of the first record, or one uint64 a record, or neither.
+        base_sequence, sequences: The sequence of the first record, or one uint64 a record, or
+            neither.
         offset_deltas: Offset - base offset a record, or None where they are 0, 1, 2, ...
         renderings: What codecs keep of this batch, by dialect; see `codecs.rendering`.
     """
@@ -318,7 +324,8 @@ def place_seed(topic_id: int, partition: int, base_offset: int) -> int:
 
 
 def encode_batch(batch: RecordBatch, topic_id: int, partition: int) -> list[Buffer]:
-    """Returns the buffers of the batch at rest, ready for `writev`; their sizes add up to its length.
+    """Returns the buffers of the batch at rest, ready for `writev`; their sizes add up to its
+    length.
 
     The batch must have been placed. Columns are not copied: the buffers alias them.
     """
@@ -424,7 +431,8 @@ def decode_batch(data: Buffer, topic_id: int, partition: int, at: int = 0) -> Re
     """Returns the batch that begins at `at`, its columns aliasing `data`.
 
     Raises:
-        BatchError: Not an intact batch of this place: wrong magic, length, checksum or column layout.
+        BatchError: Not an intact batch of this place: wrong magic, length, checksum or column
+            layout.
     """
     head = read_head(data, at)
     view = memoryview(data)[at : at + head.length]
@@ -532,10 +540,11 @@ def can_join(first: RecordBatch, second: RecordBatch) -> bool:
 
 
 def join_batches(batches: Sequence[RecordBatch]) -> RecordBatch:
-    """Returns one batch with the records of several placed neighbours, each of which `can_join` the next.
+    """Returns one batch with the records of several placed neighbours, each of which `can_join` the
+    next.
 
-    Many small produces to a partition in one flush become one batch, so that reading them back costs
-    what reading a large batch costs.
+    Many small produces to a partition in one flush become one batch, so that reading them back
+    costs what reading a large batch costs.
     """
     if len(batches) == 1:
         return batches[0]

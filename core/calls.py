@@ -1,8 +1,9 @@
 """Core's vocabulary: every request beside its reply. Codecs translate into and out of it.
 
-A topic is named by `namespace` and `topic`; each is a name, or the number by which a numbering dialect
-knows it. Offsets are absolute; `next_offset`, `log_end_offset` and `high_watermark` are exclusive.
-Partitions count from 0. Sizes are bytes, times microseconds unless the name says otherwise.
+A topic is named by `namespace` and `topic`; each is a name, or the number by which a numbering
+dialect knows it. Offsets are absolute; `next_offset`, `log_end_offset` and `high_watermark` are
+exclusive. Partitions count from 0. Sizes are bytes, times microseconds unless the name says
+otherwise.
 
 A request that is refused is answered by `core.error.Failure` instead of its reply.
 """
@@ -11,10 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from dragoman.core.batch import RecordBatch
 from dragoman.core.name import DEFAULT_NAMESPACE
+
+if TYPE_CHECKING:
+    from dragoman.core.batch import RecordBatch
 
 Key = str | int
 """A namespace or topic: its name, or its number."""
@@ -84,7 +87,8 @@ class Whence(Enum):
     """What `Fetch.offset` and `Follow.offset` mean."""
 
     OFFSET = auto()
-    """An absolute offset. Below the log start: see `Fetch.strict`. Beyond the end: nothing to read."""
+    """An absolute offset. Below the log start: see `Fetch.strict`. Beyond the end: nothing to
+    read."""
     TIMESTAMP = auto()
     """The first record with an append time at or after this many microseconds."""
     EARLIEST = auto()
@@ -111,10 +115,12 @@ class Fetch:
 
     Attributes:
         records_max: At most so many records.
-        bytes_max: Stop before the record that would pass this sum of `record_overhead` + value (+ key and
-            headers at rest where `count_all`); the first record always comes, whatever its size.
+        bytes_max: Stop before the record that would pass this sum of `record_overhead` + value (+
+            key and headers at rest where `count_all`); the first record always comes, whatever its
+            size.
         wait_us: Long poll: with nothing to read, answer when something is, or after this long.
-        strict: An offset below the log start is OFFSET_OUT_OF_RANGE; otherwise reading begins there.
+        strict: An offset below the log start is OFFSET_OUT_OF_RANGE; otherwise reading begins
+            there.
         group: Whose committed offset COMMITTED and MAX_COMMITTED mean; also for `auto_commit`.
         auto_commit: Commit the offset after the last record returned, if any.
         create_partitions: As in `Produce`.
@@ -445,7 +451,8 @@ class CommitOffset:
 
     Attributes:
         offsets: (partition, next offset) pairs.
-        member, generation: Given by dialects whose commits are fenced; empty and None where they are not.
+        member, generation: Given by dialects whose commits are fenced; empty and None where they
+            are not.
         monotonic: A commit below the committed offset is OFFSET_REGRESSION.
         within_log: An offset above the high watermark is INVALID_OFFSET.
     """

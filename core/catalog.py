@@ -1,7 +1,8 @@
-"""What exists: namespaces, topics, partitions and committed offsets, with the one function that changes it.
+"""What exists: namespaces, topics, partitions and committed offsets, with the one function that
+changes it.
 
-The engine keeps one as its live state; the store folds journal entries into another for checkpoints and
-recovery. The same changes in the same order give the same catalog.
+The engine keeps one as its live state; the store folds journal entries into another for checkpoints
+and recovery. The same changes in the same order give the same catalog.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class Catalog:
     Attributes:
         namespaces, namespaces_by_number: The same objects under both keys.
         topics: By topic id.
-        topic_ids_used, namespace_numbers_used: The highest ever given (the default namespace's aside).
+        topic_ids_used, namespace_numbers_used: The highest ever given (the default namespace's
+            aside).
         log_epoch: Raised at each unclean start.
     """
 

@@ -10,7 +10,8 @@ class Now(NamedTuple):
 
     Attributes:
         wall_us: Microseconds since the Unix epoch; stamps records, drives retention and expiry.
-        mono_us: Microseconds of a clock that never goes back; drives sessions, idle times and long polls.
+        mono_us: Microseconds of a clock that never goes back; drives sessions, idle times and long
+            polls.
     """
 
     wall_us: int

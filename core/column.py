@@ -1,15 +1,18 @@
 """Columns of variable-length bytes in Apache Arrow's binary layout.
 
-A column of n records is n+1 `int32` offsets that begin with 0, one blob, and a validity bitmap (least
-significant bit first, 1 = present) where "absent" and "empty" differ. Arrow and Spark wrap these
-buffers without copying.
+A column of n records is n+1 `int32` offsets that begin with 0, one blob, and a validity bitmap
+(least significant bit first, 1 = present) where "absent" and "empty" differ. Arrow and Spark wrap
+these buffers without copying.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 type_code_int32 = "i"
 type_code_int64 = "q"

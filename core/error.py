@@ -1,9 +1,9 @@
 """What can go wrong, as one table.
 
-Every dialect maps every `ErrorCode` to its own tongue (its `ERRORS` table; a test demands that it is
-total). `EngineError` is the only exception that core raises on purpose; `Engine.handle` catches it in
-one place and turns it into a `Failure` reply. What a peer got wrong is data (`Failure`), what we got
-wrong is an exception.
+Every dialect maps every `ErrorCode` to its own tongue (its `ERRORS` table; a test demands that it
+is total). `EngineError` is the only exception that core raises on purpose; `Engine.handle` catches
+it in one place and turns it into a `Failure` reply. What a peer got wrong is data (`Failure`), what
+we got wrong is an exception.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ class ErrorCode(Enum):
     MALFORMED = auto()
     """The frame is whole but its body is not what the dialect allows."""
     FRAME_TOO_LARGE = auto()
-    """A declared or received length is above the listener's limit; position in the stream is lost."""
+    """A declared or received length is above the listener's limit; position in the stream is
+    lost."""
     UNKNOWN_COMMAND = auto()
     UNSUPPORTED = auto()
     """Understood, but not served by this server; the detail says why."""
@@ -53,9 +54,11 @@ class ErrorCode(Enum):
     OFFSET_OUT_OF_RANGE = auto()
     """facts: requested, earliest, latest (latest is exclusive)."""
     INVALID_OFFSET = auto()
-    """An offset that can never be committed or read (negative, or beyond the end where that counts)."""
+    """An offset that can never be committed or read (negative, or beyond the end where that
+    counts)."""
     OFFSET_REGRESSION = auto()
-    """A commit below the committed offset in a dialect whose commits only rise; facts: current, requested."""
+    """A commit below the committed offset in a dialect whose commits only rise; facts: current,
+    requested."""
     OUT_OF_ORDER_SEQUENCE = auto()
     """An idempotent producer skipped a sequence; facts: expected, got."""
     STALE_PRODUCER_EPOCH = auto()

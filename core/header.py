@@ -5,16 +5,19 @@ One record's headers at rest are entries back to back, without a count::
     u32le key_length | key (UTF-8) | u8 kind | u32le value_length | value
 
 A kind is one of `HeaderKind`; numbers are little-endian. These are the very bytes of the Iggy
-generation that this server speaks natively, so its headers are copied, not translated. Fields of other
-dialects that have no column of their own live here under reserved names (`cursus.event_type`, ...).
+generation that this server speaks natively, so its headers are copied, not translated. Fields of
+other dialects that have no column of their own live here under reserved names (`cursus.event_type`,
+...).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from struct import Struct
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 _LENGTH = Struct("<I")
 

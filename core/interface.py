@@ -1,17 +1,18 @@
 """The log engine as everything above core sees it, and the work that it hands to threads.
 
-Nothing above core knows where the log lives: another log can stand behind `LogEngine`. Every call is
-made from one thread (the event loop) and returns at once; what may block is a `Work`, whose `run` is
-called in a thread and touches no engine state, after which the loop hands it back.
+Nothing above core knows where the log lives: another log can stand behind `LogEngine`. Every call
+is made from one thread (the event loop) and returns at once; what may block is a `Work`, whose
+`run` is called in a thread and touches no engine state, after which the loop hands it back.
 
 The round of a caller::
 
     outcome = engine.handle(request, client, now)          # many times
-    work = engine.take_flush()                              # None: nothing pending, or one is under way
-    ... work.run() in the flusher's thread ...
+    work = engine.take_flush()                              # None: nothing pending, or one is under
+    way ... work.run() in the flusher's thread ...
     engine.flushed(work, error, now)                        # durable now; then take_flush() again
-    for outcome in engine.take_ready(): outcome.owner...    # after flushed, finished, handle or tick
-    for work in engine.take_work(): ...                     # run each in its lane, then finished(work, error)
+    for outcome in engine.take_ready(): outcome.owner...    # after flushed, finished, handle or
+    tick for work in engine.take_work(): ...                     # run each in its lane, then
+    finished(work, error)
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class Work(Protocol):
     lane: WorkLane
 
     def run(self) -> None:
-        """Does it. Raises OSError when the disk fails; the caller passes that back, never retries."""
+        """Does it. Raises OSError when the disk fails; the caller passes that back, never
+        retries."""
 
 
 class LogEngine(Protocol):
@@ -59,19 +61,22 @@ class LogEngine(Protocol):
         """
 
     def cancel(self, outcome: Outcome, now: Now) -> None:
-        """Forgets a long poll or Follow whose asker lost interest; a Follow's last position is committed."""
+        """Forgets a long poll or Follow whose asker lost interest; a Follow's last position is
+        committed."""
 
     def connected(self, client: Client, now: Now) -> None:
         """A connection began."""
 
     def disconnected(self, client: Client, now: Now) -> None:
-        """A connection ended: its waiting outcomes are forgotten, its bound memberships given up."""
+        """A connection ended: its waiting outcomes are forgotten, its bound memberships given
+        up."""
 
     def take_flush(self) -> Work | None:
         """Everything pending, as one group to write and sync; None while one is under way."""
 
     def flushed(self, work: Work, error: OSError | None, now: Now) -> None:
-        """The group is durable, or the engine is fenced. Outcomes that waited for it become ready."""
+        """The group is durable, or the engine is fenced. Outcomes that waited for it become
+        ready."""
 
     def take_work(self) -> list[Work]:
         """Segment writes, checkpoints and reads that are due, each handed out once."""
@@ -83,13 +88,15 @@ class LogEngine(Protocol):
         """The outcomes that became ready since the last call, in the order of their requests."""
 
     def tick(self, now: Now) -> None:
-        """Long polls, expiry, retention, interval flushes. Called at least every 50 ms of `mono_us`."""
+        """Long polls, expiry, retention, interval flushes. Called at least every 50 ms of
+        `mono_us`."""
 
     def overloaded(self) -> bool:
         """Whether producers' sockets should not be read for now (budgets above 75 %)."""
 
     def begin_close(self, now: Now) -> None:
-        """Asks for a last flush and checkpoint; done when `take_flush` and `take_work` stay empty."""
+        """Asks for a last flush and checkpoint; done when `take_flush` and `take_work` stay
+        empty."""
 
     def close(self) -> None:
         """Releases files and the lock."""

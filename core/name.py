@@ -1,7 +1,7 @@
 """Names of namespaces, topics and groups, and how flat dialects write a namespace.
 
-A topic's identity is (namespace, name). Dialects without namespaces see the default namespace bare and
-every other one as `namespace/topic`. Names never become paths: directories are named by id.
+A topic's identity is (namespace, name). Dialects without namespaces see the default namespace bare
+and every other one as `namespace/topic`. Names never become paths: directories are named by id.
 """
 
 from __future__ import annotations

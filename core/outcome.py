@@ -28,11 +28,13 @@ class Client:
 class Outcome:
     """What became of a request.
 
-    The session may send `reply` once `ready`. Until then the engine holds the outcome; when it becomes
-    ready the engine returns it once from `take_ready`, and the session finds itself in `owner`.
+    The session may send `reply` once `ready`. Until then the engine holds the outcome; when it
+    becomes ready the engine returns it once from `take_ready`, and the session finds itself in
+    `owner`.
 
-    A Follow's outcome is never ready as a whole: whenever there may be something to push (or it failed)
-    the engine returns it from `take_ready`, and the session calls `Engine.pull` as often as it has room.
+    A Follow's outcome is never ready as a whole: whenever there may be something to push (or it
+    failed) the engine returns it from `take_ready`, and the session calls `Engine.pull` as often as
+    it has room.
 
     Attributes:
         reply: The reply or the failure; None while it is still promised.

@@ -1,8 +1,9 @@
-"""Where the engine keeps its log: the contract that `core.storage.disk_store` and `core.memory` fulfil.
+"""Where the engine keeps its log: the contract that `core.storage.disk_store` and `core.memory`
+fulfil.
 
-The engine decides what happens (offsets, names, numbers) and hands each change over in order; the store
-makes it durable, keeps records for reading and gives everything back after a restart. Nothing here blocks
-but `Work.run`, which a thread calls.
+The engine decides what happens (offsets, names, numbers) and hands each change over in order; the
+store makes it durable, keeps records for reading and gives everything back after a restart. Nothing
+here blocks but `Work.run`, which a thread calls.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ class Store(Protocol):
 
     Attributes:
         catalog: What was recovered; the engine takes it over as its live state.
-        revealed_sequence: Everything up to this sequence may be revealed: durable in mode `fsync`, written
-            in the relaxed modes.
+        revealed_sequence: Everything up to this sequence may be revealed: durable in mode `fsync`,
+            written in the relaxed modes.
         failure: Why the store is fenced, or None. A fenced store takes nothing more until restart.
     """
 
@@ -82,14 +83,16 @@ class Store(Protocol):
     def append_batch(self, topic_id: int, partition: int, batch: RecordBatch) -> int:
         """Takes a placed batch; returns its sequence. Not readable before its flush was taken.
 
-        Batches of one flush that neighbour each other may be joined into one (`batch.join_batches`).
+        Batches of one flush that neighbour each other may be joined into one
+        (`batch.join_batches`).
 
         Raises:
             StoreFull: The disk or a budget is full.
         """
 
     def take_flush(self, now: Now) -> Work | None:
-        """Everything pending as one group (a `FlushWork`); None where nothing is due or one is under way."""
+        """Everything pending as one group (a `FlushWork`); None where nothing is due or one is
+        under way."""
 
     def flushed(self, work: Work, error: OSError | None) -> FlushWork | None:
         """The group ended; moves `revealed_sequence` on, or fences the store and returns None."""
@@ -103,9 +106,11 @@ class Store(Protocol):
     def read(
         self, topic_id: int, partition: int, offset: int, bytes_max: int
     ) -> list[RecordBatch] | Work:
-        """Batches from the one that holds `offset` (or the next after it), to about `bytes_max` bytes.
+        """Batches from the one that holds `offset` (or the next after it), to about `bytes_max`
+        bytes.
 
-        At least one batch where there is one. Returns a `ReadWork` where reading may block. Does not look
+        At least one batch where there is one. Returns a `ReadWork` where reading may block. Does
+        not look
         at the high watermark: the caller cuts.
 
         Raises:
@@ -113,7 +118,8 @@ class Store(Protocol):
         """
 
     def offset_at_time(self, topic_id: int, partition: int, timestamp_us: int) -> int:
-        """The offset of the first batch that holds a record at or after this time, else the log's end.
+        """The offset of the first batch that holds a record at or after this time, else the log's
+        end.
 
         Exact to the batch; the caller looks inside. Uses indexes in memory and never blocks.
         """
@@ -124,7 +130,8 @@ class Store(Protocol):
     def expired(
         self, topic_id: int, partition: int, *, before_us: int, bytes_max: int
     ) -> int | None:
-        """The log start that retention asks for, in whole closed segments, or None where nothing is due.
+        """The log start that retention asks for, in whole closed segments, or None where nothing is
+        due.
 
         Args:
             before_us: Segments whose newest record is older may go; 0 for none.
