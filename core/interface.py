@@ -6,13 +6,12 @@ is made from one thread (the event loop) and returns at once; what may block is 
 
 The round of a caller::
 
-    outcome = engine.handle(request, client, now)          # many times
-    work = engine.take_flush()                              # None: nothing pending, or one is under
-    way ... work.run() in the flusher's thread ...
-    engine.flushed(work, error, now)                        # durable now; then take_flush() again
-    for outcome in engine.take_ready(): outcome.owner...    # after flushed, finished, handle or
-    tick for work in engine.take_work(): ...                     # run each in its lane, then
-    finished(work, error)
+    outcome = engine.handle(request, client, now)       # many times
+    work = engine.take_flush()                          # None: nothing due, or one is under way
+    work.run()                                          # in the flusher's thread
+    engine.flushed(work, error, now)                    # durable now; then take_flush() again
+    for outcome in engine.take_ready(): ...             # tell outcome.owner
+    for work in engine.take_work(): ...                 # run each in its lane, then finished()
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class Store(Protocol):
         """Takes a placed batch; returns its sequence. Not readable before its flush was taken.
 
         Batches of one flush that neighbour each other may be joined into one
-        (`batch.join_batches`).
+        (`join.join_batches`).
 
         Raises:
             StoreFull: The disk or a budget is full.

@@ -1,0 +1,55 @@
+# Dragoman: `make serve` and `make test` are all that a newcomer needs; both install into .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+DATA ?= ./data
+
+.PHONY: help serve test lint format bench kernels interop clean
+.DEFAULT_GOAL := help
+
+help: ## Show this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Dragoman needs Python 3.11 or newer; set PYTHON=python3.x" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.serve: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@ $(VENV)/.serve
+
+$(VENV)/.lint: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,lint]'
+	@touch $@ $(VENV)/.test $(VENV)/.serve
+
+serve: $(VENV)/.serve ## Install and start the gateway with its log in ./data
+	$(BIN)/dragoman serve --data $(DATA)
+
+test: $(VENV)/.test ## Install and run the tests (no other toolchain needed)
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.lint ## Check style, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.lint ## Format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+kernels: $(VENV)/.serve ## Regenerate codecs/kernels/ from the declarations
+	$(BIN)/python -m dragoman.codecs.declared
+
+bench: $(VENV)/.test ## Measure throughput and latency; prints one table
+	$(BIN)/python bench/throughput.py
+
+interop: $(VENV)/.test ## Drive published clients against the gateway
+	$(BIN)/python -m pytest -m interop tests/interop
+
+clean: ## Remove the environment and caches (never ./data)
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
