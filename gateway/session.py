@@ -1,0 +1,412 @@
+"""One connection's life between a codec and the engine, without I/O: bytes in, bytes out.
+
+The session is the only place where a dialect meets the engine. It keeps the queue of requests and
+releases replies in the order in which they were asked, however their outcomes complete; pushes of a
+Follow go between whole replies. A carrier (`gateway.lane`, `gateway.stream`, a test) feeds it,
+sends its outbox and asks `wants_read`.
+
+An exception out of a codec or the engine is our own bug: it is logged with the session's number and
+ends this connection only. It never leaves the session.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, assert_never
+
+import structlog
+
+from dragoman.codecs.base import Asked, HungUp, Offload, Refused, foreign_protocol
+from dragoman.core.calls import Follow, Produce
+from dragoman.core.error import Failure
+from dragoman.core.outcome import Outcome
+from dragoman.gateway.outbox import Outbox
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from dragoman.codecs.base import Buffer, Codec, Heard, Sent
+    from dragoman.core.clock import Now
+    from dragoman.core.interface import LogEngine
+    from dragoman.core.outcome import Client
+
+REQUESTS_WAITING_MAX = 1024
+"""Requests of one connection that may wait for their outcome before reading stops (DESIGN 6)."""
+REPLY_BYTES_WAITING_MAX = 1 << 20
+"""Bytes of one connection that may wait to be sent before reading, releasing and pushing stop."""
+
+_log = structlog.get_logger("dragoman.session")
+
+
+class _Following:
+    """An active Follow. `due` says that the engine may have something to push."""
+
+    __slots__ = ("due", "idle_us", "last_us", "outcome", "tag")
+
+    def __init__(self, tag: Any, outcome: Outcome, idle_us: int, now: Now) -> None:
+        self.tag = tag
+        self.outcome = outcome
+        self.idle_us = idle_us
+        self.last_us = now.mono_us
+        self.due = True
+
+
+class Session:
+    """Drives one codec with one engine.
+
+    Args:
+        codec: Made for this connection.
+        client: The connection as the engine knows it; its number is the session's id in logs.
+
+    Attributes:
+        outbox: What the carrier has to send.
+        closing: Once the outbox is sent the carrier closes the connection; nothing more comes.
+        offload: A call that the carrier runs in a thread and answers with `offloaded`; or None.
+        produces: It has sent records; such connections rest while the engine is overloaded.
+        carrier: Whoever moves its bytes; set and read by that carrier alone.
+        requests, refusals: Counters.
+    """
+
+    __slots__ = (
+        "_backlog",
+        "_codec",
+        "_deaf",
+        "_engine",
+        "_first",
+        "_following",
+        "_idle_us",
+        "_over",
+        "_queue",
+        "_received_bytes",
+        "carrier",
+        "client",
+        "closing",
+        "offload",
+        "outbox",
+        "produces",
+        "refusals",
+        "requests",
+    )
+
+    def __init__(self, codec: Codec, engine: LogEngine, client: Client, now: Now) -> None:
+        self._codec = codec
+        self._engine = engine
+        self.client = client
+        self._queue: deque[tuple[Any, Outcome]] = deque()
+        self._backlog: deque[Heard] = deque()
+        self._following: list[_Following] = []
+        self._idle_us: dict[Outcome, int] = {}
+        self._deaf = False
+        self._over = False
+        self._first = b""
+        self._received_bytes = 0
+        self.outbox = Outbox()
+        self.closing = False
+        self.offload: Callable[[], list[Heard]] | None = None
+        self.produces = False
+        self.carrier: Any = None
+        self.requests = 0
+        self.refusals = 0
+        engine.connected(client, now)
+
+    # ------------------------------------------------------------ what carriers ask
+
+    @property
+    def wants_read(self) -> bool:
+        """Whether more bytes of the peer may be taken in now."""
+        return (
+            not self._deaf
+            and self.offload is None
+            and not self._backlog
+            and len(self._queue) < REQUESTS_WAITING_MAX
+            and self.outbox.size < REPLY_BYTES_WAITING_MAX
+        )
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is owed: a reply, a push, a thread's result or bytes to send."""
+        return bool(
+            self._queue
+            or self._following
+            or self._backlog
+            or self.outbox.size
+            or self.offload is not None
+        )
+
+    @property
+    def follows(self) -> bool:
+        """Whether a Follow is active."""
+        return bool(self._following)
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for their outcome."""
+        return len(self._queue)
+
+    @property
+    def wanted(self) -> int:
+        """The codec's hint for the size of the next read."""
+        return self._codec.wanted()
+
+    # ------------------------------------------------------------ what carriers tell
+
+    def received(self, data: Buffer, now: Now) -> None:
+        """Takes what arrived; b"" is the end of the stream."""
+        if self._deaf or self._over:
+            return
+        if not self._first:
+            self._first = bytes(data[:8])
+        self._received_bytes = len(data)
+        try:
+            heard = self._codec.receive(data)
+            if self._backlog or self.offload is not None:
+                self._backlog.extend(heard)
+                return
+            if not data and not any(type(item) is HungUp for item in heard):
+                heard = [*heard, HungUp("end of stream")]
+            self._hear(heard, now)
+        except Exception as error:
+            self._fail(error)
+
+    def offloaded(self, result: list[Heard] | Exception, now: Now) -> None:
+        """The thread that ran `offload` is done."""
+        self.offload = None
+        if self._over:
+            return
+        try:
+            if isinstance(result, Exception):
+                raise result
+            rest = list(self._backlog)
+            self._backlog.clear()
+            self._hear([*result, *rest], now)
+        except Exception as error:
+            self._fail(error)
+
+    def woken(self, outcome: Outcome) -> None:
+        """An outcome of this session is ready, or a Follow may have something to push; `advance`
+        follows once all that became ready together are told."""
+        if outcome.follows:
+            for following in self._following:
+                if following.outcome is outcome:
+                    following.due = True
+
+    def advance(self, now: Now) -> None:
+        """Releases what became ready and pushes what there is room for.
+
+        Called after `woken`, and whenever the outbox has emptied after it was full.
+        """
+        if self._over:
+            return
+        try:
+            if self._queue:
+                self._release(now)
+            if self._backlog and self.offload is None:
+                rest = list(self._backlog)
+                self._backlog.clear()
+                self._hear(rest, now)
+            if self._following:
+                self._push(now)
+            self._settle(now)
+        except Exception as error:
+            self._fail(error)
+
+    def keep_alive(self, now: Now) -> None:
+        """Sends the keep-alive of every Follow that was silent for its interval."""
+        try:
+            for following in self._following:
+                if (
+                    following.idle_us
+                    and now.mono_us - following.last_us >= following.idle_us
+                    and self.outbox.size < REPLY_BYTES_WAITING_MAX
+                ):
+                    following.last_us = now.mono_us
+                    self._emit(self._codec.send_idle(following.tag))
+        except Exception as error:
+            self._fail(error)
+
+    def drain(self, now: Now) -> None:
+        """Hears no more: answers what was asked, ends every Follow, then closes."""
+        if self._over:
+            return
+        self._deaf = True
+        self._backlog.clear()
+        self._settle(now)
+
+    def gone(self, now: Now) -> None:
+        """The connection is closed, for whatever reason. Idempotent."""
+        if self._over:
+            return
+        self._over = self._deaf = self.closing = True
+        self._queue.clear()
+        self._backlog.clear()
+        self._following.clear()
+        self._idle_us.clear()
+        self.outbox.clear()
+        if self.refusals > 1:
+            _log.info("refusals", **self._who(), count=self.refusals)
+        try:
+            self._engine.disconnected(self.client, now)
+        except Exception:
+            _log.exception("fault", **self._who())
+
+    # ------------------------------------------------------------ hearing
+
+    def _hear(self, heard: Iterable[Heard], now: Now) -> None:
+        """Serves items in order, as far as replies find room; the rest becomes the backlog."""
+        queue = self._queue
+        outbox = self.outbox
+        handle = self._engine.handle
+        items = iter(heard)
+        for item in items:
+            if (
+                outbox.size >= REPLY_BYTES_WAITING_MAX
+                or len(queue) >= REQUESTS_WAITING_MAX
+                or self.offload is not None
+            ):
+                self._backlog.append(item)
+                self._backlog.extend(items)
+                break
+            if type(item) is Asked:
+                tag, request = item
+                self.requests += 1
+                outcome = handle(request, self.client, now)
+                if outcome.ready and not queue:
+                    self._reply(tag, outcome)
+                else:
+                    outcome.owner = self
+                    if outcome.follows and type(request) is Follow:
+                        self._idle_us[outcome] = request.idle_us
+                    queue.append((tag, outcome))
+                if type(request) is Produce:
+                    self.produces = True
+            else:
+                self._hear_other(item, now)
+            if self._deaf:
+                break
+        if queue and (queue[0][1].ready or queue[0][1].follows):
+            self._release(now)
+        if self._following:
+            self._push(now)
+        self._settle(now)
+
+    def _hear_other(self, item: Heard, now: Now) -> None:
+        match item:
+            case Refused(tag, failure, fatal):
+                self._note_refusal(failure, fatal=fatal)
+                self._queue.append((tag, Outcome(failure)))
+                self._release(now)
+                if fatal:
+                    self._deaf = True
+            case Offload(call):
+                self.offload = call
+            case HungUp():
+                self._deaf = True
+            case Asked():  # pragma: no cover - served by the caller, which is the hot path
+                raise AssertionError("a request is served in _hear")
+            case _:
+                assert_never(item)
+
+    # ------------------------------------------------------------ answering
+
+    def _release(self, now: Now) -> None:
+        """Renders the replies at the head of the queue whose outcomes are complete."""
+        queue = self._queue
+        outbox = self.outbox
+        while queue and outbox.size < REPLY_BYTES_WAITING_MAX:
+            tag, outcome = queue[0]
+            if outcome.follows:
+                queue.popleft()
+                idle_us = self._idle_us.pop(outcome, 0)
+                self._following.append(_Following(tag, outcome, idle_us, now))
+            elif outcome.ready:
+                queue.popleft()
+                self._reply(tag, outcome)
+            else:
+                return
+
+    def _reply(self, tag: Any, outcome: Outcome) -> None:
+        reply = outcome.reply
+        assert reply is not None, "a ready outcome has a reply"
+        if type(reply) is Failure:
+            self._emit(self._codec.send_failure(tag, reply))
+        else:
+            self._emit(self._codec.send(tag, reply))  # type: ignore[arg-type]
+
+    def _push(self, now: Now) -> None:
+        """Pulls every Follow that may have something, in turn, as long as there is room."""
+        for following in list(self._following):
+            while following.due and self.outbox.size < REPLY_BYTES_WAITING_MAX:
+                pushed = self._engine.pull(following.outcome, now)
+                if pushed is None:
+                    following.due = False
+                    break
+                following.last_us = now.mono_us
+                if type(pushed) is Failure:
+                    self._following.remove(following)
+                    self._emit(self._codec.send_failure(following.tag, pushed))
+                    break
+                self._emit(self._codec.send(following.tag, pushed))  # type: ignore[arg-type]
+
+    def _emit(self, sent: Sent) -> None:
+        buffers, close_after = sent
+        self.outbox.add(buffers)
+        if close_after:
+            self._deaf = True
+            self._queue.clear()
+            self._backlog.clear()
+            self._following.clear()
+            self.closing = True
+
+    def _settle(self, now: Now) -> None:
+        """Closes once nothing is owed to a peer that will not be heard any more."""
+        if self._deaf and not self._queue and not self._backlog and self.offload is None:
+            for following in self._following:
+                self._engine.cancel(following.outcome, now)
+            self._following.clear()
+            self.closing = True
+
+    # ------------------------------------------------------------ telling
+
+    def _note_refusal(self, failure: Failure, *, fatal: bool) -> None:
+        """Logs the first refusal of a connection and every fatal one; the rest are counted."""
+        self.refusals += 1
+        if fatal or self.refusals == 1:
+            _log.info(
+                "refused",
+                **self._who(),
+                code=failure.code.name,
+                detail=failure.detail,
+                fatal=fatal,
+                received_bytes=self._received_bytes,
+                looks_like=foreign_protocol(self._first) or None,
+            )
+
+    def _fail(self, error: Exception) -> None:
+        """Our own bug: this connection ends, the others never know."""
+        _log.error("fault", **self._who(), exc_info=error)
+        self._deaf = True
+        self._queue.clear()
+        self._backlog.clear()
+        self._following.clear()
+        self.closing = True
+
+    def _who(self) -> dict[str, object]:
+        client = self.client
+        return {"session": client.number, "dialect": client.dialect, "peer": client.peer}
+
+
+def deliver(engine: LogEngine, now: Now) -> list[Session]:
+    """Lets every session whose outcomes became ready answer; returns each of them once.
+
+    The carrier of each returned session then sends its outbox.
+    """
+    sessions: dict[Session, None] = {}
+    for outcome in engine.take_ready():
+        owner = outcome.owner
+        if owner is not None:
+            if outcome.follows:
+                owner.woken(outcome)
+            sessions[owner] = None
+    for session in sessions:
+        session.advance(now)
+    return list(sessions)
