@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from dragoman.core.name import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dragoman.core.batch import RecordBatch
+    from dragoman.core.error import Failure
 
 Key = str | int
 """A namespace or topic: its name, or its number."""
@@ -81,6 +84,41 @@ class Produced:
     base_offset: int
     count: int
     high_watermark: int = 0
+
+
+@dataclass(slots=True)
+class ProduceMany:
+    """Append records of one topic, each to the partition `hash mod n` of its own hash, as one request.
+
+    For dialects of one record a line: a pipelined run costs one request and one answer.
+
+    Attributes:
+        values, keys, hashes: One entry a record, in the order of the asker.
+        origin: The dialect that wrote them (`Origin`).
+        create_partitions: As in `Produce`.
+    """
+
+    topic: Key
+    values: Sequence[bytes]
+    keys: Sequence[bytes]
+    hashes: Sequence[int]
+    origin: int
+    namespace: Key = DEFAULT_NAMESPACE
+    acks: Acks = Acks.LEADER
+    create_partitions: int = 0
+
+
+@dataclass(slots=True)
+class ProducedMany:
+    """Reply of ProduceMany, when all parts are as durable as `acks` asked.
+
+    Attributes:
+        parts: What became of each partition's share, which kept its order.
+        places: For each record the index of its part; it has the next offset of that part.
+    """
+
+    parts: list[Produced | Failure]
+    places: list[int]
 
 
 class Whence(Enum):
@@ -606,6 +644,7 @@ class Answer:
 
 Request = (
     Produce
+    | ProduceMany
     | Fetch
     | Follow
     | CommitOffset
@@ -631,6 +670,7 @@ Request = (
 )
 Reply = (
     Produced
+    | ProducedMany
     | Fetched
     | Followed
     | OffsetCommitted
