@@ -88,7 +88,7 @@ class Produced:
 
 @dataclass(slots=True)
 class ProduceMany:
-    """Append records of one topic, each to the partition `hash mod n` of its own hash, as one request.
+    """Append records of one topic, each to the partition `hash mod n` of its own hash, at once.
 
     For dialects of one record a line: a pipelined run costs one request and one answer.
 

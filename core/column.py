@@ -18,8 +18,11 @@ type_code_int32 = "i"
 type_code_int64 = "q"
 
 Buffer = bytes | bytearray | memoryview
-Int32s = array[int] | memoryview
-Int64s = array[int] | memoryview
+if TYPE_CHECKING:
+    Int32s = array[int] | memoryview
+    Int64s = array[int] | memoryview
+else:  # `array` takes a type argument from Python 3.12 on
+    Int32s = Int64s = array | memoryview
 
 
 class VarColumn:
