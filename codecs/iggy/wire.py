@@ -22,114 +22,95 @@ from construct import (
     Int64ul,
     Prefixed,
     Struct,
-    Subconstruct,
-    stream_iseof,
 )
+
+from dragoman.codecs.constructs import ToEnd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Tiny = Prefixed(Int8ul, GreedyBytes)
+TINY = Prefixed(Int8ul, GreedyBytes)
 """Bytes with a length of one byte: names, identifiers, keys that route."""
 
-Long = Prefixed(Int32ul, GreedyBytes)
+LONG = Prefixed(Int32ul, GreedyBytes)
 """Bytes with a length of four bytes: headers and payloads."""
-
-
-class ToEnd(Subconstruct):  # type: ignore[misc]
-    """One construct after the other until the frame ends; a cut-off one is an error.
-
-    construct's own greedy range would take a broken tail for the end.
-    """
-
-    def _parse(self, stream: Any, context: Any, path: Any) -> list[Any]:
-        items = []
-        while not stream_iseof(stream):
-            items.append(self.subcon._parsereport(stream, context, path))
-        return items
-
-    def _build(self, obj: Any, stream: Any, context: Any, path: Any) -> Any:
-        for item in obj:
-            self.subcon._build(item, stream, context, path)
-        return obj
-
 
 # ---------------------------------------------------------------- shared encodings
 
-Identifier = Struct("kind" / Int8ul, "value" / Tiny)
-Consumer = Struct("kind" / Int8ul, "id" / Int32ul)
-Partitioning = Struct("kind" / Int8ul, "value" / Tiny)
-Strategy = Struct("kind" / Int8ul, "value" / Int64ul)
-Header = Struct("key" / Long, "kind" / Int8ul, "value" / Long)
-Headers = ToEnd(Header)
-Message = Struct("id" / Bytes(16), "headers" / Long, "payload" / Long)
-Messages = ToEnd(Message)
+IDENTIFIER = Struct("kind" / Int8ul, "value" / TINY)
+CONSUMER = Struct("kind" / Int8ul, "id" / Int32ul)
+PARTITIONING = Struct("kind" / Int8ul, "value" / TINY)
+STRATEGY = Struct("kind" / Int8ul, "value" / Int64ul)
+HEADER = Struct("key" / LONG, "kind" / Int8ul, "value" / LONG)
+HEADERS = ToEnd(HEADER)
+MESSAGE = Struct("id" / Bytes(16), "headers" / LONG, "payload" / LONG)
+MESSAGES = ToEnd(MESSAGE)
 
 # ---------------------------------------------------------------- requests
 
-Nothing = Struct()
-StreamBody = Struct("stream" / Identifier)
-TopicBody = Struct("stream" / Identifier, "topic" / Identifier)
-CreateStream = Struct("number" / Int32ul, "name" / Tiny)
-UpdateStream = Struct("stream" / Identifier, "name" / Tiny)
-CreateTopic = Struct(
-    "stream" / Identifier,
+NOTHING = Struct()
+STREAM_BODY = Struct("stream" / IDENTIFIER)
+TOPIC_BODY = Struct("stream" / IDENTIFIER, "topic" / IDENTIFIER)
+CREATE_STREAM = Struct("number" / Int32ul, "name" / TINY)
+UPDATE_STREAM = Struct("stream" / IDENTIFIER, "name" / TINY)
+CREATE_TOPIC = Struct(
+    "stream" / IDENTIFIER,
     "number" / Int32ul,
     "partitions" / Int32ul,
     "expiry_s" / Int32ul,
-    "name" / Tiny,
+    "name" / TINY,
 )
-UpdateTopic = Struct(
-    "stream" / Identifier, "topic" / Identifier, "expiry_s" / Int32ul, "name" / Tiny
+UPDATE_TOPIC = Struct(
+    "stream" / IDENTIFIER, "topic" / IDENTIFIER, "expiry_s" / Int32ul, "name" / TINY
 )
-PartitionsBody = Struct("stream" / Identifier, "topic" / Identifier, "count" / Int32ul)
-SendHead = Struct("stream" / Identifier, "topic" / Identifier, "partitioning" / Partitioning)
-SendMessages = Struct(
-    "stream" / Identifier,
-    "topic" / Identifier,
-    "partitioning" / Partitioning,
-    "messages" / Messages,
+PARTITIONS_BODY = Struct("stream" / IDENTIFIER, "topic" / IDENTIFIER, "count" / Int32ul)
+SEND_HEAD = Struct("stream" / IDENTIFIER, "topic" / IDENTIFIER, "partitioning" / PARTITIONING)
+SEND_MESSAGES = Struct(
+    "stream" / IDENTIFIER,
+    "topic" / IDENTIFIER,
+    "partitioning" / PARTITIONING,
+    "messages" / MESSAGES,
 )
-PollMessages = Struct(
-    "consumer" / Consumer,
-    "stream" / Identifier,
-    "topic" / Identifier,
+POLL_MESSAGES = Struct(
+    "consumer" / CONSUMER,
+    "stream" / IDENTIFIER,
+    "topic" / IDENTIFIER,
     "partition" / Int32ul,
-    "strategy" / Strategy,
+    "strategy" / STRATEGY,
     "count" / Int32ul,
     "auto_commit" / Int8ul,
 )
-GetOffset = Struct(
-    "consumer" / Consumer, "stream" / Identifier, "topic" / Identifier, "partition" / Int32ul
+GET_OFFSET = Struct(
+    "consumer" / CONSUMER, "stream" / IDENTIFIER, "topic" / IDENTIFIER, "partition" / Int32ul
 )
-StoreOffset = Struct(
-    "consumer" / Consumer,
-    "stream" / Identifier,
-    "topic" / Identifier,
+STORE_OFFSET = Struct(
+    "consumer" / CONSUMER,
+    "stream" / IDENTIFIER,
+    "topic" / IDENTIFIER,
     "partition" / Int32ul,
     "offset" / Int64ul,
 )
 
 # ---------------------------------------------------------------- responses
 
-Stream = Struct(
+STREAM = Struct(
     "number" / Int32ul,
     "created_us" / Int64ul,
     "topics" / Int32ul,
     "size_bytes" / Int64ul,
     "messages" / Int64ul,
-    "name" / Tiny,
+    "name" / TINY,
 )
-Topic = Struct(
+TOPIC = Struct(
     "number" / Int32ul,
     "created_us" / Int64ul,
     "partitions" / Int32ul,
     "expiry_s" / Int32ul,
     "size_bytes" / Int64ul,
     "messages" / Int64ul,
-    "name" / Tiny,
+    "name" / TINY,
 )
-Partition = Struct(
+PARTITION = Struct(
     "number" / Int32ul,
     "created_us" / Int64ul,
     "segments" / Int32ul,
@@ -137,55 +118,55 @@ Partition = Struct(
     "size_bytes" / Int64ul,
     "messages" / Int64ul,
 )
-Streams = ToEnd(Stream)
-Topics = ToEnd(Topic)
-StreamDetails = Struct("stream" / Stream, "topics" / Topics)
-TopicDetails = Struct("topic" / Topic, "partitions" / ToEnd(Partition))
-OffsetInfo = Struct("partition" / Int32ul, "current_offset" / Int64ul, "stored_offset" / Int64ul)
-PolledHead = Struct("partition" / Int32ul, "current_offset" / Int64ul, "count" / Int32ul)
-PolledMessage = Struct(
+STREAMS = ToEnd(STREAM)
+TOPICS = ToEnd(TOPIC)
+STREAM_DETAILS = Struct("stream" / STREAM, "topics" / TOPICS)
+TOPIC_DETAILS = Struct("topic" / TOPIC, "partitions" / ToEnd(PARTITION))
+OFFSET_INFO = Struct("partition" / Int32ul, "current_offset" / Int64ul, "stored_offset" / Int64ul)
+POLLED_HEAD = Struct("partition" / Int32ul, "current_offset" / Int64ul, "count" / Int32ul)
+POLLED_MESSAGE = Struct(
     "offset" / Int64ul,
     "state" / Int8ul,
-    "timestamp_us" / Int64ul,
+    "timestamp" / Int64ul,
     "id" / Bytes(16),
     "checksum" / Int32ul,
-    "headers" / Long,
-    "payload" / Long,
+    "headers" / LONG,
+    "payload" / LONG,
 )
-PolledMessages = Struct(
+POLLED_MESSAGES = Struct(
     "partition" / Int32ul,
     "current_offset" / Int64ul,
     "count" / Int32ul,
-    "messages" / ToEnd(PolledMessage),
+    "messages" / ToEnd(POLLED_MESSAGE),
 )
 
 REQUESTS: Mapping[int, Any] = {
-    1: Nothing,
-    100: PollMessages,
-    101: SendMessages,
-    120: GetOffset,
-    121: StoreOffset,
-    200: StreamBody,
-    201: Nothing,
-    202: CreateStream,
-    203: StreamBody,
-    204: UpdateStream,
-    300: TopicBody,
-    301: StreamBody,
-    302: CreateTopic,
-    303: TopicBody,
-    304: UpdateTopic,
-    402: PartitionsBody,
-    403: PartitionsBody,
+    1: NOTHING,
+    100: POLL_MESSAGES,
+    101: SEND_MESSAGES,
+    120: GET_OFFSET,
+    121: STORE_OFFSET,
+    200: STREAM_BODY,
+    201: NOTHING,
+    202: CREATE_STREAM,
+    203: STREAM_BODY,
+    204: UPDATE_STREAM,
+    300: TOPIC_BODY,
+    301: STREAM_BODY,
+    302: CREATE_TOPIC,
+    303: TOPIC_BODY,
+    304: UPDATE_TOPIC,
+    402: PARTITIONS_BODY,
+    403: PARTITIONS_BODY,
 }
 """The body of each command that is served, by its code."""
 
 RESPONSES: Mapping[int, Any] = {
-    100: PolledMessages,
-    120: OffsetInfo,
-    200: StreamDetails,
-    201: Streams,
-    300: TopicDetails,
-    301: Topics,
+    100: POLLED_MESSAGES,
+    120: OFFSET_INFO,
+    200: STREAM_DETAILS,
+    201: STREAMS,
+    300: TOPIC_DETAILS,
+    301: TOPICS,
 }
 """The body of a success, by command code; every other command answers an empty one."""
