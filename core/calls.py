@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dragoman.core.name import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dragoman.core.batch import RecordBatch
     from dragoman.core.error import Failure
@@ -629,6 +629,18 @@ class Ponged:
 
 
 @dataclass(slots=True)
+class ReadStatistics:
+    """Ask for the engine's counters and gauges, for dialects whose wire has a metrics command."""
+
+
+@dataclass(slots=True)
+class StatisticsRead:
+    """Reply of ReadStatistics: what `LogEngine.statistics` returns."""
+
+    values: Mapping[str, int | float | str]
+
+
+@dataclass(slots=True)
 class Answered:
     """A reply that the codec already knows; it passes through so that replies keep their order."""
 
@@ -666,6 +678,7 @@ Request = (
     | ListNamespaces
     | DescribeNamespace
     | Ping
+    | ReadStatistics
     | Answer
 )
 Reply = (
@@ -687,5 +700,6 @@ Reply = (
     | NamespacesListed
     | NamespaceDescribed
     | Ponged
+    | StatisticsRead
     | Answered
 )
