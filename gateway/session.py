@@ -61,13 +61,16 @@ class Session:
     Attributes:
         outbox: What the carrier has to send.
         closing: Once the outbox is sent the carrier closes the connection; nothing more comes.
-        offload: A call that the carrier runs in a thread and answers with `offloaded`; or None.
+        offload: A call that the carrier takes (`take_offload`), runs in a thread and answers with
+            `offloaded`; or None.
+        held: Something stopped for want of room in the outbox: `advance` once it is empty.
         produces: It has sent records; such connections rest while the engine is overloaded.
         carrier: Whoever moves its bytes; set and read by that carrier alone.
         requests, refusals: Counters.
     """
 
     __slots__ = (
+        "_away",
         "_backlog",
         "_codec",
         "_deaf",
@@ -81,6 +84,7 @@ class Session:
         "carrier",
         "client",
         "closing",
+        "held",
         "offload",
         "outbox",
         "produces",
@@ -103,6 +107,8 @@ class Session:
         self.outbox = Outbox()
         self.closing = False
         self.offload: Callable[[], list[Heard]] | None = None
+        self._away = False
+        self.held = False
         self.produces = False
         self.carrier: Any = None
         self.requests = 0
@@ -116,6 +122,7 @@ class Session:
         """Whether more bytes of the peer may be taken in now."""
         return (
             not self._deaf
+            and not self._away
             and self.offload is None
             and not self._backlog
             and len(self._queue) < REQUESTS_WAITING_MAX
@@ -130,6 +137,7 @@ class Session:
             or self._following
             or self._backlog
             or self.outbox.size
+            or self._away
             or self.offload is not None
         )
 
@@ -159,7 +167,7 @@ class Session:
         self._received_bytes = len(data)
         try:
             heard = self._codec.receive(data)
-            if self._backlog or self.offload is not None:
+            if self._backlog or self._away or self.offload is not None:
                 self._backlog.extend(heard)
                 return
             if not data and not any(type(item) is HungUp for item in heard):
@@ -168,9 +176,15 @@ class Session:
         except Exception as error:
             self._fail(error)
 
+    def take_offload(self) -> Callable[[], list[Heard]] | None:
+        """The call to run in a thread, once; nothing more is heard until `offloaded`."""
+        call, self.offload = self.offload, None
+        self._away = call is not None or self._away
+        return call
+
     def offloaded(self, result: list[Heard] | Exception, now: Now) -> None:
-        """The thread that ran `offload` is done."""
-        self.offload = None
+        """The thread that ran the offloaded call is done."""
+        self._away = False
         if self._over:
             return
         try:
@@ -197,10 +211,11 @@ class Session:
         """
         if self._over:
             return
+        self.held = False
         try:
             if self._queue:
                 self._release(now)
-            if self._backlog and self.offload is None:
+            if self._backlog and not self._away and self.offload is None:
                 rest = list(self._backlog)
                 self._backlog.clear()
                 self._hear(rest, now)
@@ -265,6 +280,7 @@ class Session:
             ):
                 self._backlog.append(item)
                 self._backlog.extend(items)
+                self.held = True
                 break
             if type(item) is Asked:
                 tag, request = item
@@ -312,8 +328,11 @@ class Session:
         """Renders the replies at the head of the queue whose outcomes are complete."""
         queue = self._queue
         outbox = self.outbox
-        while queue and outbox.size < REPLY_BYTES_WAITING_MAX:
+        while queue:
             tag, outcome = queue[0]
+            if outbox.size >= REPLY_BYTES_WAITING_MAX:
+                self.held = True
+                return
             if outcome.follows:
                 queue.popleft()
                 idle_us = self._idle_us.pop(outcome, 0)
@@ -335,7 +354,10 @@ class Session:
     def _push(self, now: Now) -> None:
         """Pulls every Follow that may have something, in turn, as long as there is room."""
         for following in list(self._following):
-            while following.due and self.outbox.size < REPLY_BYTES_WAITING_MAX:
+            while following.due:
+                if self.outbox.size >= REPLY_BYTES_WAITING_MAX:
+                    self.held = True
+                    return
                 pushed = self._engine.pull(following.outcome, now)
                 if pushed is None:
                     following.due = False
@@ -359,7 +381,13 @@ class Session:
 
     def _settle(self, now: Now) -> None:
         """Closes once nothing is owed to a peer that will not be heard any more."""
-        if self._deaf and not self._queue and not self._backlog and self.offload is None:
+        if (
+            self._deaf
+            and not self._queue
+            and not self._backlog
+            and not self._away
+            and self.offload is None
+        ):
             for following in self._following:
                 self._engine.cancel(following.outcome, now)
             self._following.clear()

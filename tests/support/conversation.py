@@ -52,8 +52,8 @@ class Exchange:
                 moved = True
             moved |= bool(deliver(engine, self.now))
             for session in self.sessions:
-                if session.offload is not None:
-                    session.offloaded(session.offload(), self.now)
+                if (call := session.take_offload()) is not None:
+                    session.offloaded(call(), self.now)
                     moved = True
 
     def advance(self, seconds: float) -> None:
