@@ -9,7 +9,7 @@ At rest a batch is one run of bytes, all integers little-endian, every part 8-by
          6  u8   origin (the dialect that wrote it, `Origin`)
          7  u8   number of columns
          8  u32  length of the whole batch, a multiple of 8
-        12  u32  CRC32C of bytes 16..length, seeded with the CRC32C of the batch's place
+        12  u32  CRC32C of bytes 0..12 and 16..length, seeded with the CRC32C of the batch's place
         16  u64  base offset
         24  u32  last offset - base offset
         28  u32  number of records, never 0
@@ -60,7 +60,8 @@ FORMAT = 1
 HEADER = Struct("<IHBBIIQIIqqQqII")
 HEADER_BYTES = HEADER.size
 _TAIL = Struct("<QIIqqQqII")
-_HEAD = Struct("<IHBBII")
+_FRONT = Struct("<IHBBI")
+_CRC = Struct("<I")
 _ENTRY = Struct("<BBHI")
 _PLACE = Struct("<QIQ")
 _PADDING = tuple(bytes(count) for count in range(8))
@@ -370,16 +371,16 @@ def encode_batch(batch: RecordBatch, topic_id: int, partition: int) -> list[Buff
         (batch.base_sequence is not None and _HAS_SEQUENCE)
         | (batch.producer_epoch is not None and _HAS_EPOCH),
     )
+    front = _FRONT.pack(MAGIC, FORMAT, batch.origin, len(entries), length)
+    crc = crc32c(front, place_seed(topic_id, partition, batch.base_offset))
     if length <= 16_384:
         body = b"".join((tail, directory, *parts))
-        crc = crc32c(body, place_seed(topic_id, partition, batch.base_offset))
-        head = _HEAD.pack(MAGIC, FORMAT, batch.origin, len(entries), length, crc)
-        return [head + body]
-    crc = crc32c(tail + directory, place_seed(topic_id, partition, batch.base_offset))
+        return [front + _CRC.pack(crc32c(body, crc)) + body]
+    crc = crc32c(tail + directory, crc)
     for part in parts:
         crc = crc32c(part, crc)
-    head = _HEAD.pack(MAGIC, FORMAT, batch.origin, len(entries), length, crc)
-    return [head + tail + directory, *parts]
+    return [front + _CRC.pack(crc) + tail + directory, *parts]
+
 
 
 class BatchHead(NamedTuple):
@@ -437,9 +438,17 @@ def decode_batch(data: Buffer, topic_id: int, partition: int, at: int = 0) -> Re
     view = memoryview(data)[at : at + head.length]
     if len(view) < head.length:
         raise BatchError("the batch is cut off")
-    if crc32c(view[16:], place_seed(topic_id, partition, head.base_offset)) != head.crc:
+    if not is_intact(head, view, topic_id, partition):
         raise BatchError("the batch's checksum does not match")
     return _columns(head, view)
+
+
+def is_intact(head: BatchHead, view: Buffer, topic_id: int, partition: int) -> bool:
+    """Whether a whole batch at rest, whose header was read, belongs to this place and has its
+    checksum."""
+    seed = place_seed(topic_id, partition, head.base_offset)
+    data = memoryview(view)
+    return bool(crc32c(data[16 : head.length], crc32c(data[:12], seed)) == head.crc)
 
 
 def _columns(head: BatchHead, view: memoryview) -> RecordBatch:
