@@ -382,7 +382,6 @@ def encode_batch(batch: RecordBatch, topic_id: int, partition: int) -> list[Buff
     return [front + _CRC.pack(crc) + tail + directory, *parts]
 
 
-
 class BatchHead(NamedTuple):
     """The fixed header of a batch at rest, read without its columns."""
 
