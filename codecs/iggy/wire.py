@@ -146,7 +146,7 @@ POLLED_HEAD = Struct("partition" / Int32ul, "current_offset" / Int64ul, "count" 
 POLLED_MESSAGE = Struct(
     "offset" / Int64ul,
     "state" / Int8ul,
-    "timestamp" / Int64ul,
+    "timestamp_us" / Int64ul,
     "id" / Bytes(16),
     "checksum" / Int32ul,
     "headers" / LONG,
