@@ -88,6 +88,8 @@ class Facts:
             `local`.
         renderings: Where rendered batches are kept, shared by all connections.
         options: The listener's options for this dialect, already validated by `Dialect.options`.
+        token: Unpredictable bytes that no other connection has, of which a codec makes the ids that
+            its dialect wants made; codecs roll no dice.
     """
 
     limits: Limits
@@ -96,6 +98,7 @@ class Facts:
     local: tuple[str, int] = ("127.0.0.1", 0)
     advertised: tuple[str, int] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    token: bytes = b""
 
     @property
     def address(self) -> tuple[str, int]:
