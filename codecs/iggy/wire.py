@@ -22,9 +22,9 @@ from construct import (
     Int64ul,
     Prefixed,
     Struct,
+    Subconstruct,
+    stream_iseof,
 )
-
-from dragoman.codecs.constructs import ToEnd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +34,25 @@ TINY = Prefixed(Int8ul, GreedyBytes)
 
 LONG = Prefixed(Int32ul, GreedyBytes)
 """Bytes with a length of four bytes: headers and payloads."""
+
+
+class ToEnd(Subconstruct):  # type: ignore[misc]
+    """One construct after the other until the frame ends; a cut-off one is an error.
+
+    construct's own greedy range would take a broken tail for the end.
+    """
+
+    def _parse(self, stream: Any, context: Any, path: Any) -> list[Any]:
+        items = []
+        while not stream_iseof(stream):
+            items.append(self.subcon._parsereport(stream, context, path))
+        return items
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: Any) -> Any:
+        for item in obj:
+            self.subcon._build(item, stream, context, path)
+        return obj
+
 
 # ---------------------------------------------------------------- shared encodings
 
