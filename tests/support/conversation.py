@@ -74,7 +74,7 @@ class Conversation:
     """One connection of a dialect.
 
     Args:
-        dialect_name: Looked up in the registry.
+        spoken: A dialect, or the name of one in the registry.
         exchange: The server to connect to; a new one where it is missing.
         options: The listener's options of the dialect.
 
@@ -83,10 +83,10 @@ class Conversation:
     """
 
     def __init__(
-        self, dialect_name: str, *, exchange: Exchange | None = None, **options: Any
+        self, spoken: str | Dialect, *, exchange: Exchange | None = None, **options: Any
     ) -> None:
         self.exchange = Exchange() if exchange is None else exchange
-        self.dialect: Dialect = dialect(dialect_name)
+        self.dialect: Dialect = dialect(spoken) if isinstance(spoken, str) else spoken
         number = len(self.exchange.sessions) + 1
         facts = Facts(
             limits=self.dialect.limits,
@@ -94,12 +94,13 @@ class Conversation:
             peer=("127.0.0.1", 50_000 + number),
             local=("127.0.0.1", self.dialect.port),
             options=self.dialect.options(options),
+            token=number.to_bytes(16, "big"),
         )
         self.codec: Codec = self.dialect.codec(facts)
         self.session = Session(
             self.codec,
             self.exchange.engine,
-            Client(number, dialect_name, f"127.0.0.1:{50_000 + number}"),
+            Client(number, self.dialect.name, f"127.0.0.1:{50_000 + number}"),
             self.exchange.now,
         )
         self.exchange.sessions.append(self.session)
@@ -115,9 +116,9 @@ class Conversation:
         """The manual clock."""
         return self.exchange.now
 
-    def another(self, dialect_name: str, **options: Any) -> Conversation:
+    def another(self, spoken: str | Dialect, **options: Any) -> Conversation:
         """A second connection to the same log."""
-        return Conversation(dialect_name, exchange=self.exchange, **options)
+        return Conversation(spoken, exchange=self.exchange, **options)
 
     def send(self, data: bytes) -> bytes:
         """Sends bytes; returns everything that was answered by now."""

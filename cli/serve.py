@@ -1,0 +1,111 @@
+"""`dragoman serve`: reads the configuration, opens the log, serves until told to stop."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+import trio
+from cyclopts import Parameter
+
+from dragoman.codecs.registry import dialect_names
+from dragoman.core.engine import Engine
+from dragoman.core.storage.disk_store import DiskStore
+from dragoman.gateway.config import load_config
+from dragoman.gateway.logging import set_up_logging
+from dragoman.gateway.server import Server
+from dragoman.gateway.table import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Flag = Parameter(negative=())
+
+
+def serve(
+    *,
+    config: str | None = None,
+    data: str | None = None,
+    durability: str | None = None,
+    host: str | None = None,
+    ephemeral: Annotated[bool, Flag] = False,
+    print_ports: Annotated[bool, Flag] = False,
+    insecure: Annotated[bool, Flag] = False,
+    log_format: str | None = None,
+    log_level: str | None = None,
+    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+) -> int:
+    """Start the gateway.
+
+    Flags win over DRAGOMAN_* variables, which win over the configuration file.
+
+    Parameters
+    ----------
+    config
+        Configuration file; dragoman.toml of the working directory where it is.
+    data
+        Directory of the log, made where it is missing.
+    durability
+        When an append is acknowledged: fsync, interval:<ms> or os.
+    host
+        Address of every listener.
+    ephemeral
+        Bind every listener to a free port of 127.0.0.1.
+    print_ports
+        Print one line of JSON, a port a dialect, on stdout as soon as all accept.
+    insecure
+        Accept a public address although nothing authenticates its clients.
+    log_format
+        console, json or logfmt.
+    log_level
+        debug, info, warning or error.
+    set_
+        One key of the configuration, as in listeners.v1.port=9192; may be repeated.
+    """
+    flags: dict[str, Any] = {
+        "data": data,
+        "storage.durability": durability,
+        "insecure": insecure or None,
+        "log.format": log_format,
+        "log.level": log_level,
+    }
+    flags |= {f"listeners.{name}.host": host for name in dialect_names()}
+    try:
+        for pair in set_:
+            key, equals, value = pair.partition("=")
+            if not equals:
+                raise ConfigError(f"--set {pair}: write key=value")
+            flags[key] = value
+        settings = load_config(
+            Path(config) if config else None, os.environ, flags, ephemeral=ephemeral
+        )
+        set_up_logging(settings.log)
+        store = DiskStore.open(settings.data, settings.storage)
+    except (ConfigError, OSError) as error:
+        return _refuse(error)
+    try:
+        server = Server(settings, Engine(store, settings.engine))
+    except ConfigError as error:
+        store.close()
+        return _refuse(error)
+    gc.collect()
+    gc.freeze()
+    trio.run(server.run_until_signalled, _print_ports if print_ports else _say_nothing)
+    return 0
+
+
+def _refuse(error: Exception) -> int:
+    print(f"dragoman: {error}", file=sys.stderr)
+    return 1
+
+
+def _print_ports(ports: Mapping[str, int]) -> None:
+    print(orjson.dumps(dict(ports)).decode(), flush=True)
+
+
+def _say_nothing(ports: Mapping[str, int]) -> None:
+    """The log has the ports already."""

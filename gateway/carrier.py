@@ -1,0 +1,44 @@
+"""What the carriers of a session have in common: when it was last heard, and what is overdue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dragoman.core.clock import Now
+    from dragoman.gateway.session import Session
+
+LINGER_US = 1_000_000
+"""How long a refused peer is read after our last word, so that a reset does not eat that word."""
+PUSHES_STALLED_US = 30_000_000
+"""A follower that takes nothing for so long is closed."""
+REPLIES_STALLED_US = 300_000_000
+"""Any other peer that takes nothing of its replies for so long is closed."""
+
+
+@dataclass(slots=True)
+class Pulse:
+    """The signs of life of one connection, in microseconds of the monotonic clock.
+
+    Attributes:
+        heard_us: When bytes last came, or a reply last left.
+        stalled_us: Since when the peer takes nothing of what waits for it; 0: it does.
+    """
+
+    heard_us: int
+    stalled_us: int = 0
+
+
+def overdue(session: Session, pulse: Pulse, idle_us: int, now: Now) -> str:
+    """Why a connection should be closed now, or "".
+
+    Args:
+        idle_us: The listener's idle timeout; 0 never. It counts only while nothing is owed.
+    """
+    if pulse.stalled_us:
+        stalled_max_us = PUSHES_STALLED_US if session.follows else REPLIES_STALLED_US
+        return "stalled" if now.mono_us - pulse.stalled_us >= stalled_max_us else ""
+    if idle_us and now.mono_us - pulse.heard_us >= idle_us and not session.busy:
+        return "idle"
+    return ""

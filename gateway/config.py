@@ -1,0 +1,262 @@
+"""What an operator may choose: `dragoman.toml`, then `DRAGOMAN_*` variables, then flags.
+
+A variable names its place with double underscores: `DRAGOMAN_LISTENERS__V1__PORT=9192` is the key
+`port` of `[listeners.v1]`. Later sources win key by key. Everything is checked before anything is
+opened; what is wrong is refused in one sentence.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dragoman.codecs.registry import dialect, dialect_names
+from dragoman.core.options import EngineOptions
+from dragoman.core.storage.options import StorageOptions
+from dragoman.gateway.table import ConfigError, full_name, read_options, read_value, refuse_unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CONFIG_FILE = Path("dragoman.toml")
+"""Read from the working directory where no other file is named and it is there."""
+PREFIX = "DRAGOMAN_"
+_SECTIONS = ("data", "insecure", "drain_timeout_s", "listeners", "storage", "engine", "log")
+
+
+class LogFormat(Enum):
+    """How log lines look on stderr."""
+
+    CONSOLE = "console"
+    JSON = "json"
+    LOGFMT = "logfmt"
+
+
+class LogLevel(Enum):
+    """The least serious line that is shown."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """The log on stderr."""
+
+    format: LogFormat = LogFormat.CONSOLE
+    level: LogLevel = LogLevel.INFO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerConfig:
+    """One dialect's door.
+
+    Attributes:
+        port: 0 takes a free one.
+        connections_max: At this many, accepting pauses.
+        idle_timeout_s: Close a connection that owes and is owed nothing after so long; 0 never.
+        frame_bytes_max: Largest frame accepted.
+        tls_cert, tls_key: PEM files; both or neither.
+        advertised: `host:port` for dialects that tell clients where to connect.
+        options: What the dialect itself offers, validated by it.
+    """
+
+    dialect: str
+    port: int
+    connections_max: int
+    idle_timeout_s: float
+    frame_bytes_max: int
+    host: str = "127.0.0.1"
+    enabled: bool = True
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    advertised: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Everything that `dragoman serve` needs to know.
+
+    Attributes:
+        insecure: Public addresses are accepted although nothing authenticates their clients.
+        drain_timeout_s: How long a stop waits for what was asked.
+        ephemeral: Every listener on a free port of 127.0.0.1.
+    """
+
+    data: Path = Path("data")
+    insecure: bool = False
+    drain_timeout_s: float = 10.0
+    ephemeral: bool = False
+    listeners: tuple[ListenerConfig, ...] = ()
+    storage: StorageOptions = field(default_factory=StorageOptions)
+    engine: EngineOptions = field(default_factory=EngineOptions)
+    log: LogConfig = field(default_factory=LogConfig)
+
+
+def load_config(
+    file: Path | None,
+    environment: Mapping[str, str],
+    flags: Mapping[str, Any],
+    *,
+    ephemeral: bool = False,
+) -> Config:
+    """Reads and checks the configuration.
+
+    Args:
+        file: A file that must be there; None reads `dragoman.toml` where it is.
+        environment: The process's variables; those with another prefix are left alone.
+        flags: Keys with dots (`storage.durability`) and what the command line gave for them; None
+            values are left out.
+
+    Raises:
+        ConfigError: With one sentence for people.
+    """
+    tables = _read_file(file)
+    for name, text in sorted(environment.items()):
+        if name.startswith(PREFIX):
+            _put(tables, name.removeprefix(PREFIX).lower().split("__"), text, name)
+    for name, value in flags.items():
+        if value is not None:
+            _put(tables, name.split("."), value, f"--{name}")
+    tables = {full_name(key, _SECTIONS): value for key, value in tables.items()}
+    refuse_unknown(tables, _SECTIONS, "the configuration")
+    plain = {
+        key: read_value(key, hint, tables[key], key)
+        for key, hint in (("data", Path), ("insecure", bool), ("drain_timeout_s", float))
+        if key in tables
+    }
+    config = Config(
+        **plain,
+        ephemeral=ephemeral,
+        listeners=_read_listeners(_table(tables, "listeners"), ephemeral=ephemeral),
+        storage=read_options(StorageOptions, _split_durability(tables), "storage"),
+        engine=read_options(EngineOptions, _table(tables, "engine"), "engine"),
+        log=read_options(LogConfig, _table(tables, "log"), "log"),
+    )
+    for listener in config.listeners:
+        _check_listener(listener, insecure=config.insecure)
+    return config
+
+
+def _read_file(file: Path | None) -> dict[str, Any]:
+    path = CONFIG_FILE if file is None else file
+    try:
+        with path.open("rb") as opened:
+            return tomllib.load(opened)
+    except FileNotFoundError:
+        if file is None:
+            return {}
+        raise ConfigError(f"there is no configuration file {file}") from None
+    except OSError as error:
+        raise ConfigError(f"the configuration file {path} cannot be read: {error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the configuration file {path} is not TOML: {error}") from None
+
+
+def _put(tables: dict[str, Any], keys: list[str], value: Any, source: str) -> None:
+    """Sets one key of nested tables."""
+    table = tables
+    for key in keys[:-1]:
+        inner = table.setdefault(key, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f'{source}: "{key}" is a value, not a section')
+        table = inner
+    table[keys[-1]] = value
+
+
+def _table(tables: Mapping[str, Any], name: str) -> dict[str, Any]:
+    table = tables.get(name, {})
+    if not isinstance(table, dict):
+        raise ConfigError(f'"{name}" is a section, not a value')
+    return table
+
+
+def _split_durability(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Reads `interval:<ms>` as the mode and its time."""
+    table = dict(_table(tables, "storage"))
+    mode = table.get("durability")
+    if isinstance(mode, str) and mode.startswith("interval:"):
+        table["durability"], _, table["flush_ms"] = mode.partition(":")
+    return table
+
+
+def _read_listeners(tables: dict[str, Any], *, ephemeral: bool) -> tuple[ListenerConfig, ...]:
+    names = dialect_names()
+    refuse_unknown(tables, names, "listeners")
+    listeners = [_read_listener(name, _table(tables, name)) for name in names]
+    enabled = [listener for listener in listeners if listener.enabled]
+    if not enabled:
+        raise ConfigError("every listener is disabled; there is nothing to serve")
+    if ephemeral:
+        enabled = [replace(listener, host="127.0.0.1", port=0) for listener in enabled]
+    return tuple(enabled)
+
+
+_OWN_KEYS = tuple(
+    name for name in ListenerConfig.__dataclass_fields__ if name not in ("dialect", "options")
+)
+
+
+def _read_listener(name: str, table: dict[str, Any]) -> ListenerConfig:
+    where = f"listeners.{name}"
+    spoken = dialect(name)
+    named = {full_name(key, _OWN_KEYS): value for key, value in table.items()}
+    own = {key: value for key, value in named.items() if key in _OWN_KEYS}
+    others = {key: value for key, value in named.items() if key not in _OWN_KEYS}
+    try:
+        options = spoken.options(others)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    defaults: dict[str, Any] = {
+        "port": spoken.port,
+        "connections_max": spoken.connections_max,
+        "idle_timeout_s": spoken.idle_timeout_s,
+        "frame_bytes_max": spoken.limits.frame_bytes_max,
+    }
+    listener = read_options(ListenerConfig, {**defaults, **own, "dialect": name}, where)
+    return replace(listener, options=options)
+
+
+def _check_listener(listener: ListenerConfig, *, insecure: bool) -> None:
+    where = f"listeners.{listener.dialect}"
+    if not 0 <= listener.port <= 65_535:
+        raise ConfigError(f"{where}.port: {listener.port} is not a port")
+    if listener.connections_max < 1:
+        raise ConfigError(f"{where}.connections_max: at least one connection must be allowed")
+    if (listener.tls_cert is None) != (listener.tls_key is None):
+        raise ConfigError(f"{where}: tls_cert and tls_key belong together; only one is given")
+    if listener.advertised is not None:
+        parse_address(listener.advertised, f"{where}.advertised")
+    if not insecure and not _is_loopback(listener.host):
+        raise ConfigError(
+            f"{where}.host: {listener.host} can be reached from other machines and nothing "
+            "authenticates them; pass --insecure to accept that"
+        )
+
+
+def parse_address(text: str, where: str) -> tuple[str, int]:
+    """Reads `host:port`.
+
+    Raises:
+        ConfigError: It is something else.
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65_535:
+        raise ConfigError(f"{where}: {text!r} is not host:port")
+    return host.strip("[]"), int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,138 @@
+"""Between the event loop and the disk: hands the engine's work to threads and its answers back.
+
+One thread flushes (group commit: what arrives during a sync is the next group), one writes
+segments, one makes checkpoints, a few read and run what codecs offload. `poke` is called after
+every round of a lane; one task waits for the threads' wake-up. Everything but the work itself
+happens in the loop's thread, so the engine is never entered twice.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections import deque
+from typing import TYPE_CHECKING, Any, Protocol
+
+import structlog
+import trio
+
+from dragoman.core.interface import WorkLane
+from dragoman.gateway.clock import read_clocks
+from dragoman.gateway.session import deliver
+from dragoman.gateway.wakeup import Wakeup
+from dragoman.gateway.worker import Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dragoman.core.clock import Now
+    from dragoman.core.interface import LogEngine, Work
+    from dragoman.gateway.session import Session
+    from dragoman.gateway.worker import Done
+
+POOL_THREADS = 4
+"""Threads for reads that may block and for what codecs offload."""
+
+_log = structlog.get_logger("dragoman.flusher")
+
+
+class Carrier(Protocol):
+    """Whoever moves a session's bytes."""
+
+    def flush(self, now: Now) -> None:
+        """The session has something to send, or changed what it waits for."""
+
+
+class Flusher:
+    """Keeps the engine's work moving.
+
+    Attributes:
+        overloaded: Whether connections that produce should rest; as of the last poke.
+    """
+
+    def __init__(self, engine: LogEngine, clock: Callable[[], Now] = read_clocks) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._wakeup = Wakeup()
+        self._done: deque[Done] = deque()
+        self._flushing = False
+        self._running = 0
+        self._workers = {
+            WorkLane.FLUSH: Workers("flush", 1, self._done, self._wakeup.signal),
+            WorkLane.SEGMENT: Workers("segment", 1, self._done, self._wakeup.signal),
+            WorkLane.CHECKPOINT: Workers("checkpoint", 1, self._done, self._wakeup.signal),
+            WorkLane.READ: Workers("pool", POOL_THREADS, self._done, self._wakeup.signal),
+        }
+        self._quiet = trio.Event()
+        self.overloaded = False
+
+    async def wait_quiet(self) -> None:
+        """Returns once no thread has anything to do."""
+        while self._running:
+            self._quiet = trio.Event()
+            await self._quiet.wait()
+
+    def poke(self, now: Now) -> None:
+        """Answers what became ready, then hands new work to the threads."""
+        engine = self._engine
+        while sessions := deliver(engine, now):
+            for session in sessions:
+                session.carrier.flush(now)
+        if not self._flushing and (flush := engine.take_flush()) is not None:
+            self._flushing = True
+            self._hand(flush)
+        for work in engine.take_work():
+            self._hand(work)
+        self.overloaded = engine.overloaded()
+
+    def offload(self, session: Session) -> None:
+        """Runs the session's offloaded call in the pool; the session goes on afterwards."""
+        call = session.take_offload()
+        if call is None:
+            return
+        self._running += 1
+        self._workers[WorkLane.READ].hand(session, call)
+
+    async def run(self) -> None:
+        """Takes back what the threads finished, until cancelled."""
+        while True:
+            await self._wakeup.wait_signalled()
+            now = self._clock()
+            self.collect(now)
+            self.poke(now)
+            if self._running == 0:
+                self._quiet.set()
+
+    def collect(self, now: Now) -> None:
+        """Tells the engine and the sessions what the threads finished."""
+        done = self._done
+        while done:
+            name, result, raised = done.popleft()
+            self._running -= 1
+            lane = getattr(name, "lane", None)
+            if lane is None:
+                name.offloaded(raised if raised is not None else result, now)
+                name.carrier.flush(now)
+            elif lane is WorkLane.FLUSH:
+                self._flushing = False
+                self._engine.flushed(name, self._disk_error(lane, raised), now)
+            else:
+                self._engine.finished(name, self._disk_error(lane, raised), now)
+
+    def close(self) -> None:
+        """Ends the threads; what is queued is done first."""
+        for workers in self._workers.values():
+            workers.close()
+        self._wakeup.close()
+
+    def _hand(self, work: Work) -> None:
+        self._running += 1
+        self._workers[work.lane].hand(work, work.run)
+
+    def _disk_error(self, lane: Any, raised: Exception | None) -> OSError | None:
+        """What the engine is told: a bug in a work fences the engine as a broken disk would."""
+        if raised is None:
+            return None
+        _log.error("work failed", lane=lane.value, exc_info=raised)
+        if isinstance(raised, OSError):
+            return raised
+        return OSError(errno.EIO, f"{type(raised).__name__}: {raised}")

@@ -1,0 +1,168 @@
+"""The whole server: one engine, a listener a dialect, and the order of their lives.
+
+Nurseries own everything that runs. A stop (SIGTERM, SIGINT) stops accepting, answers what was
+asked, flushes, makes a checkpoint and ends; a second one does not wait.
+"""
+
+from __future__ import annotations
+
+import itertools
+import resource
+import signal
+from typing import TYPE_CHECKING
+
+import structlog
+import trio
+
+from dragoman.codecs.registry import dialect
+from dragoman.codecs.rendering import RenderingCache
+from dragoman.gateway.clock import read_clocks
+from dragoman.gateway.flusher import Flusher
+from dragoman.gateway.listener import Listener
+from dragoman.gateway.reaper import Reaper
+from dragoman.gateway.table import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from dragoman.core.interface import LogEngine
+    from dragoman.gateway.config import Config
+    from dragoman.gateway.reaper import Swept
+
+DESCRIPTORS_OWN = 64
+"""Descriptors for journal, catalog, listeners, log and the interpreter itself."""
+LAST_CHECKPOINT_SECONDS_MAX = 60
+"""How long the last flush and checkpoint may take before the process ends without them."""
+
+_log = structlog.get_logger("dragoman.server")
+
+
+class Server:
+    """Serves an engine on the listeners of a configuration.
+
+    Binds every port at once, so that what cannot be served is refused before anything is.
+
+    Raises:
+        ConfigError: A port is taken, a certificate is not one, or limits do not fit the system.
+    """
+
+    def __init__(self, config: Config, engine: LogEngine) -> None:
+        raise_descriptor_limit(config)
+        self._config = config
+        self._engine = engine
+        self._flusher = Flusher(engine)
+        self._stopping = trio.Event()
+        renderings = RenderingCache()
+        numbers = itertools.count(1)
+        self._listeners: list[Listener] = []
+        try:
+            for listener in config.listeners:
+                self._listeners.append(
+                    Listener(
+                        listener,
+                        dialect(listener.dialect),
+                        engine=engine,
+                        flusher=self._flusher,
+                        renderings=renderings,
+                        numbers=numbers,
+                    )
+                )
+        except ConfigError:
+            for opened in self._listeners:
+                opened.close()
+            raise
+
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """Where each dialect listens."""
+        return {listener.dialect.name: listener.port for listener in self._listeners}
+
+    def stop(self) -> None:
+        """Asks for an orderly end."""
+        self._stopping.set()
+
+    async def run(self, started: Callable[[Mapping[str, int]], None] = lambda _: None) -> None:
+        """Serves until stopped.
+
+        Args:
+            started: Told the ports once every listener accepts.
+        """
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._flusher.run)
+                nursery.start_soon(Reaper(self._engine, self._flusher, self._swept).run)
+                for listener in self._listeners:
+                    nursery.start_soon(listener.run)
+                _log.info("serving", **self.ports)
+                started(self.ports)
+                await self._stopping.wait()
+                await self._drain()
+                nursery.cancel_scope.cancel()
+        finally:
+            self._flusher.close()
+            self._engine.close()
+
+    async def run_until_signalled(self, started: Callable[[Mapping[str, int]], None]) -> None:
+        """Serves until SIGTERM or SIGINT; the second one does not wait for anybody."""
+        watched = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        with trio.open_signal_receiver(*watched) as signals:
+            async with trio.open_nursery() as nursery:
+
+                async def serve() -> None:
+                    await self.run(started)
+                    nursery.cancel_scope.cancel()
+
+                nursery.start_soon(serve)
+                async for number in signals:
+                    if number == signal.SIGHUP:
+                        _log.info("SIGHUP: the configuration is read at start only")
+                    elif self._stopping.is_set():
+                        _log.warning("stopping at once")
+                        nursery.cancel_scope.cancel()
+                    else:
+                        _log.info("stopping", signal=signal.Signals(number).name)
+                        self.stop()
+
+    def _swept(self) -> Iterable[Swept]:
+        return [one for listener in self._listeners for one in listener.swept()]
+
+    async def _drain(self) -> None:
+        """Stops accepting, answers what was asked, makes everything durable."""
+        with trio.move_on_after(self._config.drain_timeout_s) as waiting:
+            for listener in self._listeners:
+                listener.stop_accepting()
+                listener.drain()
+            for listener in self._listeners:
+                await listener.wait_empty()
+        left = sum(listener.connections for listener in self._listeners)
+        if waiting.cancelled_caught and left:
+            _log.warning("connections were still owed replies", connections=left)
+        self._engine.begin_close(read_clocks())
+        with trio.move_on_after(LAST_CHECKPOINT_SECONDS_MAX) as closing:
+            self._flusher.poke(read_clocks())
+            await self._flusher.wait_quiet()
+        if closing.cancelled_caught:
+            _log.error("the last checkpoint did not end in time; the next start replays more")
+
+
+def raise_descriptor_limit(config: Config) -> None:
+    """Raises the process's limit of descriptors as far as the system lets it.
+
+    Raises:
+        ConfigError: The configured limits need more than that.
+    """
+    needed = (
+        sum(listener.connections_max for listener in config.listeners)
+        + config.storage.open_files_max
+        + DESCRIPTORS_OWN
+    )
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and needed > hard:
+        raise ConfigError(
+            f"the limits of connections and segment files need {needed} descriptors and the system "
+            f"allows {hard}: lower connections_max or raise the limit (ulimit -Hn)"
+        )
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    wanted = needed if hard == resource.RLIM_INFINITY else hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

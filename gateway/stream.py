@@ -1,0 +1,151 @@
+"""A connection over any Trio stream, a task each: TLS today, whatever else carries bytes tomorrow.
+
+The same session as in the lane. One task reads, one writes; neither holds a timeout per request,
+the reaper closes what is overdue.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+import trio
+
+from dragoman.gateway.carrier import LINGER_US, Pulse, overdue
+from dragoman.gateway.clock import read_clocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dragoman.core.clock import Now
+    from dragoman.gateway.flusher import Flusher
+    from dragoman.gateway.session import Session
+
+RECEIVE_BYTES = 64 * 1024
+HANDSHAKE_SECONDS_MAX = 10
+
+_log = structlog.get_logger("dragoman.stream")
+
+
+class StreamConnection:
+    """Drives one session over one stream.
+
+    Args:
+        idle_us: Close it when it owes and is owed nothing after so long; 0 never.
+    """
+
+    def __init__(
+        self,
+        stream: trio.abc.Stream,
+        session: Session,
+        flusher: Flusher,
+        *,
+        idle_us: int = 0,
+        clock: Callable[[], Now] = read_clocks,
+    ) -> None:
+        self._stream = stream
+        self._session = session
+        self._flusher = flusher
+        self._idle_us = idle_us
+        self._clock = clock
+        self._pulse = Pulse(clock().mono_us)
+        self._reader = trio.Event()
+        self._writer = trio.Event()
+        self._scope = trio.CancelScope()
+        session.carrier = self
+
+    async def run(self) -> None:
+        """Serves until the session closes, the peer is gone, or the reaper cancels it."""
+        session = self._session
+        try:
+            with self._scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._read)
+                    await self._write()
+                    nursery.cancel_scope.cancel()
+        finally:
+            session.gone(self._clock())
+            await trio.aclose_forcefully(self._stream)
+
+    def flush(self, now: Now) -> None:
+        """Its session has something to send, or changed what it waits for."""
+        if self._session.offload is not None:
+            self._flusher.offload(self._session)
+        self._wake()
+
+    def sweep(self, now: Now) -> None:
+        """Closes itself when overdue; sends keep-alives."""
+        session = self._session
+        if reason := overdue(session, self._pulse, self._idle_us, now):
+            client = session.client
+            _log.info(
+                "closed",
+                session=client.number,
+                dialect=client.dialect,
+                peer=client.peer,
+                reason=reason,
+            )
+            self._scope.cancel()
+        elif session.follows:
+            session.keep_alive(now)
+            self._wake()
+
+    def wake_resting(self, now: Now) -> None:
+        """Reads a producer again once the engine is no longer overloaded."""
+        if self._session.produces and not self._flusher.overloaded:
+            self._wake()
+
+    def drain(self, now: Now) -> None:
+        """Hears no more; closes once everything asked is answered."""
+        self._session.drain(now)
+        self._wake()
+
+    def _wake(self) -> None:
+        self._reader.set()
+        self._writer.set()
+
+    async def _read(self) -> None:
+        session = self._session
+        while True:
+            while not self._may_read():
+                self._reader = trio.Event()
+                await self._reader.wait()
+            try:
+                data = await self._stream.receive_some(max(RECEIVE_BYTES, session.wanted))
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                self._scope.cancel()
+                return
+            now = self._clock()
+            self._pulse.heard_us = now.mono_us
+            session.received(data, now)
+            self.flush(now)
+            self._flusher.poke(now)
+            if not data:
+                return
+
+    def _may_read(self) -> bool:
+        session = self._session
+        return session.wants_read and not (session.produces and self._flusher.overloaded)
+
+    async def _write(self) -> None:
+        """Sends what the session has until it closes; ends with a graceful close."""
+        session = self._session
+        while True:
+            while session.outbox.size:
+                now = self._clock()
+                self._pulse.stalled_us = now.mono_us
+                try:
+                    await self._stream.send_all(session.outbox.take())
+                except (trio.BrokenResourceError, trio.ClosedResourceError):
+                    return
+                now = self._clock()
+                self._pulse.heard_us = now.mono_us
+                self._pulse.stalled_us = 0
+                session.advance(now)
+                self.flush(now)
+            if session.closing:
+                break
+            self._writer = trio.Event()
+            await self._writer.wait()
+        with trio.move_on_after(LINGER_US / 1_000_000):
+            await self._stream.aclose()
