@@ -1,0 +1,87 @@
+"""Namespaces, topics and partitions as replies show them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dragoman.core.calls import (
+    NamespaceDescription,
+    PartitionDescription,
+    TopicConfig,
+    TopicDescription,
+)
+
+if TYPE_CHECKING:
+    from dragoman.core.catalog import NamespaceState
+    from dragoman.core.directory import Directory
+    from dragoman.core.partition import Partition, Topic
+    from dragoman.core.store import Store
+
+
+class Describer:
+    """Draws descriptions from the live state and the store's sizes."""
+
+    def __init__(self, store: Store, directory: Directory) -> None:
+        self._store = store
+        self._directory = directory
+
+    def namespace(self, state: NamespaceState) -> NamespaceDescription:
+        """A namespace with its topics, by number."""
+        topics = [self.topic(topic) for topic in self.topics(state)]
+        return NamespaceDescription(state.name, state.number, state.created_us, topics)
+
+    def topics(self, state: NamespaceState) -> list[Topic]:
+        """The namespace's live topics, by number."""
+        live = self._directory.topics
+        return [live[state.by_number[number].topic_id] for number in sorted(state.by_number)]
+
+    def topic(self, topic: Topic) -> TopicDescription:
+        """A topic with its partitions."""
+        state = topic.state
+        return TopicDescription(
+            topic.namespace.name,
+            state.name,
+            state.number,
+            state.created_us,
+            config_from(state.config),
+            [self.partition(partition) for partition in topic.partitions],
+        )
+
+    def partition(self, partition: Partition) -> PartitionDescription:
+        """A partition as it stands."""
+        state = partition.state
+        size_bytes, segments = self._store.size(partition.topic_id, partition.number)
+        return PartitionDescription(
+            partition.number,
+            state.created_us,
+            state.log_start_offset,
+            state.next_offset,
+            partition.high_watermark,
+            size_bytes,
+            segments,
+        )
+
+
+def revealed_by(topic: Topic) -> int:
+    """The newest sequence that a description of this topic reveals: its own changes, and the log
+    ends of its partitions."""
+    return max([topic.sequence, *[partition.batch_sequence for partition in topic.partitions]])
+
+
+def config_from(config: dict[str, int | bool]) -> TopicConfig:
+    """Reads a topic's settings at rest."""
+    return TopicConfig(
+        retention_ms=int(config.get("retention_ms", 0)),
+        retention_bytes=int(config.get("retention_bytes", 0)),
+        idempotent=bool(config.get("idempotent", False)),
+    )
+
+
+def config_at_rest(config: TopicConfig) -> dict[str, int | bool]:
+    """A topic's settings at rest; what has its default is left out."""
+    fields: dict[str, int | bool] = {
+        "retention_ms": config.retention_ms,
+        "retention_bytes": config.retention_bytes,
+        "idempotent": config.idempotent,
+    }
+    return {name: value for name, value in fields.items() if value}

@@ -1,0 +1,257 @@
+"""The log engine: requests in, outcomes out, everything that blocks handed to others.
+
+It decides (offsets, names, numbers, who waits for what) and a `core.store.Store` keeps. It knows no
+file, socket, clock or thread; every call comes from one thread and returns at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dragoman.core import calls
+from dragoman.core.clock import Now
+from dragoman.core.coordinator import Coordinator
+from dragoman.core.describe import Describer
+from dragoman.core.directory import Directory
+from dragoman.core.error import EngineError
+from dragoman.core.fetch import Fetching
+from dragoman.core.follow import Following
+from dragoman.core.namespace import Namespaces
+from dragoman.core.offset import Offsets
+from dragoman.core.options import EngineOptions
+from dragoman.core.outcome import Outcome
+from dragoman.core.produce import Producing
+from dragoman.core.reader import Reader
+from dragoman.core.retention import Retention
+from dragoman.core.topic import Topics
+from dragoman.core.waiting import Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from dragoman.core.error import Failure
+    from dragoman.core.interface import Work
+    from dragoman.core.outcome import Client
+    from dragoman.core.partition import Partition
+    from dragoman.core.store import Store
+
+CLOCK_JUMP_US = 1_000_000
+"""A wall clock that falls back by more is counted: retention and searches by time err by it."""
+
+
+class Engine:
+    """A `core.interface.LogEngine` over a store.
+
+    Args:
+        store: What it recovered becomes the live state; all of that is durable and visible.
+    """
+
+    def __init__(self, store: Store, options: EngineOptions | None = None) -> None:
+        options = options or EngineOptions()
+        self._store = store
+        self._now = Now(0, 0)
+        self._clients = 0
+        self._requests = 0
+        self._clock_jumps = 0
+        directory = self._directory = Directory(store)
+        waiting = self._waiting = Waiting(store)
+        describer = Describer(store, directory)
+        self._coordinator = Coordinator(options, directory)
+        offsets = self._offsets = Offsets(directory, self._coordinator, waiting)
+        topics = Topics(options, directory, describer, waiting, self._dropped)
+        namespaces = Namespaces(options, directory, describer, waiting, self._dropped)
+        self._producing = Producing(store, directory, topics, waiting)
+        self._reader = Reader(store, offsets)
+        self._fetching = Fetching(options, directory, topics, offsets, self._reader, waiting)
+        self._following = Following(store, directory, offsets, self._reader, waiting)
+        self._retention = Retention(options, store, directory)
+        self._handlers: dict[type, Callable[[Any, Client, Now], Outcome]] = {
+            calls.Produce: self._producing.produce,
+            calls.Fetch: self._fetching.fetch,
+            calls.Follow: self._following.follow,
+            calls.CommitOffset: offsets.commit,
+            calls.FetchOffset: offsets.fetch,
+            calls.JoinGroup: self._coordinator.join,
+            calls.SyncGroup: self._coordinator.sync,
+            calls.Heartbeat: self._coordinator.heartbeat,
+            calls.LeaveGroup: self._coordinator.leave,
+            calls.CreateTopic: topics.create_topic,
+            calls.UpdateTopic: topics.update_topic,
+            calls.AddPartitions: topics.add_partitions,
+            calls.RemovePartitions: topics.remove_partitions,
+            calls.DeleteTopic: topics.delete_topic,
+            calls.ListTopics: topics.list_topics,
+            calls.DescribeTopic: topics.describe_topic,
+            calls.CreateNamespace: namespaces.create,
+            calls.RenameNamespace: namespaces.rename,
+            calls.DeleteNamespace: namespaces.delete,
+            calls.ListNamespaces: namespaces.list_all,
+            calls.DescribeNamespace: namespaces.describe,
+            calls.Ping: _ping,
+            calls.Answer: _answer,
+        }
+
+    def handle(self, request: calls.Request, client: Client, now: Now) -> Outcome:
+        """Serves one request; a refusal is a `Failure` reply."""
+        self._now = now
+        self._requests += 1
+        try:
+            return self._handlers[type(request)](request, client, now)
+        except EngineError as error:
+            return self._refused(error, client)
+
+    def pull(self, outcome: Outcome, now: Now) -> calls.Followed | Failure | None:
+        """The next push of a Follow, or None until it is announced again."""
+        return self._following.pull(outcome, now)
+
+    def cancel(self, outcome: Outcome, now: Now) -> None:
+        """Forgets a long poll or Follow; a Follow's position is committed."""
+        self._now = now
+        if outcome.ready or outcome.state is None:
+            return
+        if outcome.follows:
+            self._following.cancel(outcome)
+        elif outcome.reply is None:
+            self._fetching.cancel(outcome)
+        else:
+            outcome.state = None
+
+    def connected(self, client: Client, now: Now) -> None:
+        """A connection began."""
+        self._now = now
+        self._clients += 1
+
+    def disconnected(self, client: Client, now: Now) -> None:
+        """A connection ended: nothing of it waits any more, its bound members leave."""
+        self._now = now
+        self._clients -= 1
+        for outcome in self._waiting.kept(client):
+            self.cancel(outcome, now)
+        self._waiting.forget(client)
+        self._coordinator.disconnected(client)
+
+    def take_flush(self) -> Work | None:
+        """Everything pending, as one group; None while one is under way."""
+        return self._store.take_flush(self._now)
+
+    def flushed(self, work: Work, error: OSError | None, now: Now) -> None:
+        """The group is durable: high watermarks move and who waited hears; or the log is fenced."""
+        self._now = now
+        flush = self._store.flushed(work, error)
+        moved: list[Partition] = []
+        if flush is not None:
+            topics = self._directory.topics
+            last_sequence = flush.last_sequence
+            for (topic_id, number), end in flush.ends.items():
+                topic = topics.get(topic_id)
+                if topic is None or number >= len(topic.partitions):
+                    continue
+                partition = topic.partitions[number]
+                if partition.created_sequence > last_sequence:
+                    continue
+                end = min(end, partition.state.next_offset)
+                if end > partition.high_watermark:
+                    partition.high_watermark = end
+                    if partition.polls or partition.followers:
+                        moved.append(partition)
+        self._waiting.release()
+        self._following.announce_ended()
+        for partition in moved:
+            if partition.polls:
+                self._fetching.wake(partition)
+            if partition.followers:
+                self._following.wake(partition)
+
+    def take_work(self) -> list[Work]:
+        """Reads that block, segment writes and checkpoints that are due."""
+        return self._reader.take_work() + self._store.take_work(self._now)
+
+    def finished(self, work: Work, error: OSError | None, now: Now) -> None:
+        """A work of `take_work` ended."""
+        self._now = now
+        if not self._reader.finished(work, error):
+            self._store.finished(work, error)
+            if self._store.failure is not None:
+                self._waiting.release()
+                self._following.announce_ended()
+
+    def take_ready(self) -> list[Outcome]:
+        """The outcomes that became ready since the last call, and follows to pull."""
+        return self._waiting.take_ready()
+
+    def tick(self, now: Now) -> None:
+        """What time alone brings: deadlines, expiry, commits of follows, retention."""
+        if now.wall_us < self._now.wall_us - CLOCK_JUMP_US:
+            self._clock_jumps += 1
+        self._now = now
+        self._fetching.expire(now)
+        self._following.commit_due(now)
+        self._coordinator.expire(now)
+        self._retention.tick(now)
+
+    def overloaded(self) -> bool:
+        """Whether producers should not be read for now."""
+        return self._store.overloaded()
+
+    def begin_close(self, now: Now) -> None:
+        """Answers long polls, ends follows, refuses what would write, asks for the last flush."""
+        self._now = now
+        self._following.end_all()
+        self._directory.closing = True
+        self._fetching.end_all()
+        self._store.begin_close(now)
+
+    def close(self) -> None:
+        """Releases what the store holds."""
+        self._store.close()
+
+    def statistics(self) -> Mapping[str, int | float | str]:
+        """Counters since the start and gauges as they stand, the store's among them."""
+        store = self._store
+        directory = self._directory
+        return {
+            **store.statistics(),
+            "requests": self._requests,
+            "produced_records": self._producing.records,
+            "produced_bytes": self._producing.bytes,
+            "fetched_records": self._fetching.records,
+            "followed_records": self._following.records,
+            "commits": self._offsets.commits,
+            "unfenced_commits": self._offsets.unfenced_commits,
+            "cold_reads": self._reader.cold_reads,
+            "retention_trims": self._retention.trims,
+            "clock_jumps": self._clock_jumps,
+            "clients": self._clients,
+            "namespaces": len(directory.catalog.namespaces),
+            "topics": len(directory.topics),
+            "partitions": directory.partition_count,
+            "groups": self._coordinator.group_count,
+            "members": self._coordinator.member_count,
+            "members_expired": self._coordinator.expired,
+            "waiting": len(self._waiting),
+            "long_polls": self._fetching.waiting_count,
+            "reading": len(self._reader),
+            "followers": len(self._following),
+            "revealed_sequence": store.revealed_sequence,
+            "failure": "" if store.failure is None else str(store.failure),
+        }
+
+    def _refused(self, error: EngineError, client: Client) -> Outcome:
+        """A refusal may reveal what was changed last (a deleted topic, a committed offset)."""
+        directory = self._directory
+        newest = max(directory.sequence, directory.offsets_sequence)
+        return self._waiting.answer(client, error.failure(), newest)
+
+    def _dropped(self, partitions: list[Partition]) -> None:
+        if partitions:
+            for partition in partitions:
+                self._fetching.dropped(partition)
+            self._following.dropped()
+
+
+def _ping(request: calls.Ping, client: Client, now: Now) -> Outcome:
+    return Outcome(calls.Ponged())
+
+
+def _answer(request: calls.Answer, client: Client, now: Now) -> Outcome:
+    return Outcome(calls.Answered(request.payload))

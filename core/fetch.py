@@ -1,0 +1,266 @@
+"""Fetch: records now, or a long poll until there are some."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dragoman.core.calls import Fetched
+from dragoman.core.error import EngineError
+from dragoman.core.offset import checked_group
+from dragoman.core.outcome import Outcome
+from dragoman.core.reader import Read
+from dragoman.core.waiting import Deadlines, dropped_failure
+
+if TYPE_CHECKING:
+    from dragoman.core.batch import RecordBatch
+    from dragoman.core.calls import BatchSlice, Fetch
+    from dragoman.core.clock import Now
+    from dragoman.core.directory import Directory
+    from dragoman.core.offset import Offsets
+    from dragoman.core.options import EngineOptions
+    from dragoman.core.outcome import Client
+    from dragoman.core.partition import Partition
+    from dragoman.core.reader import Reader
+    from dragoman.core.topic import Topics
+    from dragoman.core.waiting import Waiting
+
+
+class Poll:
+    """The `state` of an outcome that waits for records: a long poll or a cold read.
+
+    Attributes:
+        deadline_us: When the poll is answered without records (`Now.mono_us`); 0 for a fetch that
+            does not wait.
+    """
+
+    __slots__ = ("client", "deadline_us", "read", "request")
+
+    def __init__(self, request: Fetch, client: Client, read: Read, deadline_us: int) -> None:
+        self.request = request
+        self.client = client
+        self.read = read
+        self.deadline_us = deadline_us
+
+
+class Fetching:
+    """Serves Fetch.
+
+    Attributes:
+        records: Given out since the start.
+    """
+
+    def __init__(
+        self,
+        options: EngineOptions,
+        directory: Directory,
+        topics: Topics,
+        offsets: Offsets,
+        reader: Reader,
+        waiting: Waiting,
+    ) -> None:
+        self._options = options
+        self._directory = directory
+        self._topics = topics
+        self._offsets = offsets
+        self._reader = reader
+        self._waiting = waiting
+        self._deadlines = Deadlines()
+        self._last_mono_us = 0
+        self.records = 0
+
+    def fetch(self, request: Fetch, client: Client, now: Now) -> Outcome:
+        """Reads records; waits for some where the request asks for that."""
+        if request.create_partitions:
+            topic = self._topics.topic_or_new(
+                request.namespace, request.topic, request.create_partitions, now
+            )
+        else:
+            topic = self._directory.topic(request.namespace, request.topic)
+        partition = self._directory.partition(topic, request.partition)
+        if request.auto_commit and request.group:
+            checked_group(request.group)
+        start, since_us = self._reader.start(partition, request, request.strict)
+        read = Read(
+            partition,
+            start,
+            since_us,
+            request.records_max,
+            request.bytes_max,
+            request.record_overhead,
+            request.count_all,
+        )
+        slices: list[BatchSlice] = []
+        next_offset = start
+        if request.records_max <= 0:
+            return self._answer(request, client, read, slices, next_offset)
+        self._last_mono_us = now.mono_us
+        if start < partition.high_watermark:
+            found = self._reader.batches(read)
+            if not isinstance(found, list):
+                outcome = Outcome(None, ready=False)
+                outcome.state = Poll(request, client, read, self._deadline(request, now))
+                self._waiting.keep(client, outcome)
+                self._reader.submit(found, outcome, self)
+                return outcome
+            slices, next_offset = self._reader.take(read, found)
+        if slices or request.wait_us <= 0 or self._directory.closing:
+            return self._answer(request, client, read, slices, next_offset)
+        read.start = max(next_offset, read.start)
+        outcome = Outcome(None, ready=False)
+        poll = Poll(request, client, read, self._deadline(request, now))
+        outcome.state = poll
+        self._waiting.keep(client, outcome)
+        self._wait(outcome, poll)
+        return outcome
+
+    def wake(self, partition: Partition) -> None:
+        """The partition's high watermark moved: who waits below it reads now."""
+        for outcome in [
+            outcome
+            for outcome in partition.polls
+            if outcome.state.read.start < partition.high_watermark
+        ]:
+            self._unwait(outcome, outcome.state)
+            self._retry(outcome, outcome.state)
+
+    def read_ended(
+        self, outcome: Outcome, batches: list[RecordBatch], error: EngineError | None
+    ) -> None:
+        """A cold read ended."""
+        poll = outcome.state
+        if poll is None:
+            return
+        if error is not None:
+            self._fail(outcome, poll, error)
+        elif poll.read.partition.dropped:
+            self._drop(outcome, poll)
+        else:
+            self._take(outcome, poll, batches)
+
+    def expire(self, now: Now) -> None:
+        """Answers the long polls whose time is over."""
+        self._last_mono_us = now.mono_us
+        for outcome in self._deadlines.take_due(now.mono_us):
+            self._end(outcome, outcome.state)
+
+    def dropped(self, partition: Partition) -> None:
+        """The partition is gone: who waits there is told."""
+        for outcome in list(partition.polls):
+            self._unwait(outcome, outcome.state)
+            self._drop(outcome, outcome.state)
+
+    def cancel(self, outcome: Outcome) -> None:
+        """Nobody waits for this any more."""
+        poll = outcome.state
+        self._unwait(outcome, poll)
+        self._waiting.let_go(poll.client, outcome)
+        outcome.state = None
+
+    def end_all(self) -> None:
+        """Answers every long poll now."""
+        for outcome in self._deadlines.take_due(1 << 62):
+            self._end(outcome, outcome.state)
+
+    @property
+    def waiting_count(self) -> int:
+        """Long polls that wait for records."""
+        return len(self._deadlines)
+
+    def _deadline(self, request: Fetch, now: Now) -> int:
+        if request.wait_us <= 0:
+            return 0
+        return now.mono_us + min(request.wait_us, self._options.long_poll_max_us)
+
+    def _wait(self, outcome: Outcome, poll: Poll) -> None:
+        poll.read.partition.polls[outcome] = None
+        self._deadlines.put(outcome, poll.deadline_us)
+
+    def _unwait(self, outcome: Outcome, poll: Poll) -> None:
+        poll.read.partition.polls.pop(outcome, None)
+        self._deadlines.forget(outcome)
+
+    def _retry(self, outcome: Outcome, poll: Poll) -> None:
+        try:
+            found = self._reader.batches(poll.read)
+        except EngineError as error:
+            self._fail(outcome, poll, error)
+            return
+        if isinstance(found, list):
+            self._take(outcome, poll, found)
+        else:
+            self._reader.submit(found, outcome, self)
+
+    def _take(self, outcome: Outcome, poll: Poll, batches: list[RecordBatch]) -> None:
+        slices, next_offset = self._reader.take(poll.read, batches)
+        if not slices and poll.deadline_us > self._last_mono_us and not self._directory.closing:
+            poll.read.start = max(next_offset, poll.read.start)
+            self._wait(outcome, poll)
+            return
+        try:
+            reply, sequence = self._reply(poll.request, poll.read, slices, next_offset)
+        except EngineError as error:
+            self._fail(outcome, poll, error)
+            return
+        self._waiting.let_go(poll.client, outcome)
+        self._waiting.settle(outcome, poll.client, reply, sequence)
+
+    def _end(self, outcome: Outcome, poll: Poll) -> None:
+        self._unwait(outcome, poll)
+        self._waiting.let_go(poll.client, outcome)
+        reply, sequence = self._reply(poll.request, poll.read, [], poll.read.start)
+        self._waiting.settle(outcome, poll.client, reply, sequence)
+
+    def _fail(self, outcome: Outcome, poll: Poll, error: EngineError) -> None:
+        self._waiting.let_go(poll.client, outcome)
+        self._waiting.settle(outcome, poll.client, error.failure(), 0)
+
+    def _drop(self, outcome: Outcome, poll: Poll) -> None:
+        partition = poll.read.partition
+        self._waiting.let_go(poll.client, outcome)
+        self._waiting.settle(
+            outcome, poll.client, dropped_failure(partition), partition.topic.sequence
+        )
+
+    def _answer(
+        self,
+        request: Fetch,
+        client: Client,
+        read: Read,
+        slices: list[BatchSlice],
+        next_offset: int,
+    ) -> Outcome:
+        reply, sequence = self._reply(request, read, slices, next_offset)
+        return self._waiting.answer(client, reply, sequence)
+
+    def _reply(
+        self, request: Fetch, read: Read, slices: list[BatchSlice], next_offset: int
+    ) -> tuple[Fetched, int]:
+        partition = read.partition
+        topic = partition.topic
+        sequence = topic.sequence
+        committed = None
+        if request.group:
+            offsets = self._offsets
+            committed = offsets.committed(partition, request.kind, request.group)
+            if slices and request.auto_commit:
+                self._directory.check_writable()
+                sequence = max(
+                    sequence,
+                    offsets.put(topic, request.kind, request.group, partition.number, next_offset),
+                )
+            else:
+                sequence = max(sequence, offsets.revealed_by(topic, request.kind, request.group))
+        reply = Fetched(
+            topic.namespace.name,
+            topic.state.name,
+            partition.number,
+            slices,
+            read.start,
+            next_offset,
+            partition.high_watermark,
+            partition.state.log_start_offset,
+            committed,
+        )
+        for piece in slices:
+            self.records += piece.last - piece.first
+        return reply, sequence

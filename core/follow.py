@@ -1,0 +1,271 @@
+"""Follow: one partition's records pushed as they become visible.
+
+Nothing is queued here: the session pulls when it has room, and is told again only after a pull came
+back empty. A slow reader therefore costs its position and no memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dragoman.core.calls import Followed
+from dragoman.core.error import EngineError, ErrorCode, Failure
+from dragoman.core.offset import checked_group
+from dragoman.core.outcome import Outcome
+from dragoman.core.reader import Read
+from dragoman.core.waiting import Deadlines, dropped_failure
+
+if TYPE_CHECKING:
+    from dragoman.core.batch import RecordBatch
+    from dragoman.core.calls import Follow
+    from dragoman.core.clock import Now
+    from dragoman.core.directory import Directory
+    from dragoman.core.offset import Offsets
+    from dragoman.core.outcome import Client
+    from dragoman.core.partition import Partition
+    from dragoman.core.reader import Reader
+    from dragoman.core.store import Store
+    from dragoman.core.waiting import Waiting
+
+
+class Follower:
+    """The `state` of a Follow's outcome.
+
+    Attributes:
+        read: Its place (`read.start` is the next offset to push) and limits.
+        committed: The position that was last stored, or where it began.
+        cold: Batches that a blocking read brought, for the next pull.
+        is_reading: Such a read is under way.
+        failure: What ends it, told at the next pull.
+        failure_sequence: What that failure reveals.
+    """
+
+    __slots__ = (
+        "client",
+        "cold",
+        "committed",
+        "failure",
+        "failure_sequence",
+        "is_reading",
+        "read",
+        "request",
+    )
+
+    def __init__(self, request: Follow, client: Client, read: Read) -> None:
+        self.request = request
+        self.client = client
+        self.read = read
+        self.committed = read.start
+        self.cold: list[RecordBatch] | None = None
+        self.is_reading = False
+        self.failure: Failure | None = None
+        self.failure_sequence = 0
+
+
+class Following:
+    """Serves Follow.
+
+    Attributes:
+        records: Pushed since the start.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        directory: Directory,
+        offsets: Offsets,
+        reader: Reader,
+        waiting: Waiting,
+    ) -> None:
+        self._store = store
+        self._directory = directory
+        self._offsets = offsets
+        self._reader = reader
+        self._waiting = waiting
+        self._followers: dict[Outcome, None] = {}
+        self._commits = Deadlines()
+        self._ending: list[Outcome] = []
+        self.records = 0
+
+    def follow(self, request: Follow, client: Client, now: Now) -> Outcome:
+        """Begins to push."""
+        directory = self._directory
+        topic = directory.topic(request.namespace, request.topic)
+        partition = directory.partition(topic, request.partition)
+        if directory.closing:
+            raise EngineError(ErrorCode.SHUTTING_DOWN, "the server is shutting down")
+        if request.commit_us > 0 and request.group:
+            checked_group(request.group)
+        start, since_us = self._reader.start(partition, request, False)
+        read = Read(
+            partition, start, since_us, max(request.records_max, 1), max(request.bytes_max, 1)
+        )
+        outcome = Outcome(None, ready=False, follows=True)
+        outcome.state = Follower(request, client, read)
+        self._followers[outcome] = None
+        self._waiting.keep(client, outcome)
+        if start < partition.high_watermark:
+            self._waiting.announce(outcome)
+        else:
+            partition.followers[outcome] = None
+        if request.commit_us > 0 and request.group:
+            self._commits.put(outcome, now.mono_us + request.commit_us)
+        return outcome
+
+    def pull(self, outcome: Outcome, now: Now) -> Followed | Failure | None:
+        """The next push, or None until the outcome is announced again."""
+        follower = outcome.state
+        if follower is None:
+            return None
+        failure: Failure | None = follower.failure
+        if failure is not None:
+            store = self._store
+            if follower.failure_sequence > store.revealed_sequence and store.failure is None:
+                return None
+            self._forget(outcome, follower)
+            return failure
+        read = follower.read
+        partition = read.partition
+        while not follower.is_reading:
+            if read.start >= partition.high_watermark:
+                partition.followers[outcome] = None
+                return None
+            found = follower.cold
+            follower.cold = None
+            if found is None:
+                try:
+                    more = self._reader.batches(read)
+                except EngineError as error:
+                    self._commit(follower)
+                    self._forget(outcome, follower)
+                    return error.failure()
+                if not isinstance(more, list):
+                    follower.is_reading = True
+                    self._reader.submit(more, outcome, self)
+                    break
+                found = more
+            before = read.start
+            slices, next_offset = self._reader.take(read, found)
+            if not slices:
+                read.start = max(next_offset, read.start)
+                if read.start == before:
+                    partition.followers[outcome] = None
+                    return None
+                continue
+            start = read.start
+            read.start = next_offset
+            for piece in slices:
+                self.records += piece.last - piece.first
+            topic = partition.topic
+            return Followed(
+                topic.namespace.name,
+                topic.state.name,
+                partition.number,
+                slices,
+                start,
+                next_offset,
+                partition.high_watermark,
+                partition.state.log_start_offset,
+            )
+        return None
+
+    def wake(self, partition: Partition) -> None:
+        """The partition's high watermark moved: who waits there has something to pull."""
+        followers = partition.followers
+        announce = self._waiting.announce
+        for outcome in [
+            outcome for outcome in followers if outcome.state.read.start < partition.high_watermark
+        ]:
+            del followers[outcome]
+            announce(outcome)
+
+    def read_ended(
+        self, outcome: Outcome, batches: list[RecordBatch], error: EngineError | None
+    ) -> None:
+        """A cold read ended."""
+        follower = outcome.state
+        if follower is None:
+            return
+        follower.is_reading = False
+        if follower.failure is None:
+            if error is not None:
+                self._commit(follower)
+                follower.failure = error.failure()
+            else:
+                follower.cold = batches
+            self._waiting.announce(outcome)
+
+    def commit_due(self, now: Now) -> None:
+        """Stores the positions whose time has come."""
+        for outcome in self._commits.take_due(now.mono_us):
+            follower = outcome.state
+            self._commit(follower)
+            self._commits.put(outcome, now.mono_us + follower.request.commit_us)
+
+    def dropped(self) -> None:
+        """Partitions are gone: their followers are told once that is durable."""
+        for outcome in self._followers:
+            follower = outcome.state
+            partition = follower.read.partition
+            if partition.dropped and follower.failure is None:
+                follower.failure = dropped_failure(partition)
+                follower.failure_sequence = partition.topic.sequence
+                partition.followers.pop(outcome, None)
+                self._ending.append(outcome)
+
+    def announce_ended(self) -> None:
+        """Announces the follows whose end may be revealed by now."""
+        if not self._ending:
+            return
+        store = self._store
+        left = []
+        for outcome in self._ending:
+            if outcome.state is None:
+                continue
+            sequence = outcome.state.failure_sequence
+            if sequence <= store.revealed_sequence or store.failure is not None:
+                self._waiting.announce(outcome)
+            else:
+                left.append(outcome)
+        self._ending = left
+
+    def cancel(self, outcome: Outcome) -> None:
+        """Ends a Follow; its last position is stored."""
+        follower = outcome.state
+        self._commit(follower)
+        self._forget(outcome, follower)
+
+    def end_all(self) -> None:
+        """Ends every Follow because the server stops; positions are stored first."""
+        for outcome, follower in [(outcome, outcome.state) for outcome in self._followers]:
+            self._commit(follower)
+            if follower.failure is None:
+                follower.failure = Failure(ErrorCode.SHUTTING_DOWN, "the server is shutting down")
+                follower.read.partition.followers.pop(outcome, None)
+                self._waiting.announce(outcome)
+
+    def __len__(self) -> int:
+        return len(self._followers)
+
+    def _commit(self, follower: Follower) -> None:
+        request = follower.request
+        position = follower.read.start
+        if (
+            request.commit_us <= 0
+            or not request.group
+            or position == follower.committed
+            or follower.read.partition.dropped
+            or self._store.failure is not None
+            or self._directory.closing
+        ):
+            return
+        partition = follower.read.partition
+        self._offsets.put(partition.topic, request.kind, request.group, partition.number, position)
+        follower.committed = position
+
+    def _forget(self, outcome: Outcome, follower: Follower) -> None:
+        follower.read.partition.followers.pop(outcome, None)
+        self._followers.pop(outcome, None)
+        self._commits.forget(outcome)
+        self._waiting.let_go(follower.client, outcome)
+        outcome.state = None

@@ -1,0 +1,124 @@
+"""Committed offsets: who may store what, and what is stored.
+
+Core stores the next offset to read as a signed 64-bit number and takes any; what a dialect itself
+forbids it asks to be checked (`monotonic`, `within_log`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dragoman.core.calls import OffsetCommitted, OffsetFetched
+from dragoman.core.change import OffsetPut
+from dragoman.core.error import EngineError, ErrorCode
+from dragoman.core.name import NAME_BYTES_MAX
+
+if TYPE_CHECKING:
+    from dragoman.core.calls import CommitOffset, FetchOffset, OffsetKind
+    from dragoman.core.clock import Now
+    from dragoman.core.coordinator import Coordinator
+    from dragoman.core.directory import Directory
+    from dragoman.core.outcome import Client, Outcome
+    from dragoman.core.partition import Partition, Topic
+    from dragoman.core.waiting import Waiting
+
+_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
+
+
+def checked_group(group: str) -> str:
+    """Returns the group's name, or refuses it.
+
+    Groups are never paths and no dialect nests them, so any printable text of 1-255 bytes will do.
+
+    Raises:
+        EngineError: INVALID_NAME.
+    """
+    if not group.isprintable() or not 0 < len(group.encode()) <= NAME_BYTES_MAX:
+        raise EngineError(
+            ErrorCode.INVALID_NAME, f"a group name is 1-{NAME_BYTES_MAX} bytes of printable text"
+        )
+    return group
+
+
+class Offsets:
+    """Serves CommitOffset and FetchOffset, and the commits of fetches and follows."""
+
+    def __init__(self, directory: Directory, coordinator: Coordinator, waiting: Waiting) -> None:
+        self._directory = directory
+        self._coordinator = coordinator
+        self._waiting = waiting
+        self.commits = 0
+        self.unfenced_commits = 0
+
+    def commit(self, request: CommitOffset, client: Client, now: Now) -> Outcome:
+        """Stores all offsets of the request, or none."""
+        if request.member:
+            self._coordinator.check_commit(request, now)
+        directory = self._directory
+        topic = directory.topic(request.namespace, request.topic)
+        group = checked_group(request.group)
+        key = (request.kind.value, group)
+        committed = topic.state.offsets.get(key)
+        for number, offset in request.offsets:
+            partition = directory.partition(topic, number)
+            if not _INT64_MIN <= offset <= _INT64_MAX:
+                raise EngineError(ErrorCode.INVALID_OFFSET, "an offset is a signed 64-bit number")
+            if request.within_log and not 0 <= offset <= partition.high_watermark:
+                raise EngineError(
+                    ErrorCode.INVALID_OFFSET,
+                    "the offset is beyond the end of the partition",
+                    requested=offset,
+                    latest=partition.high_watermark,
+                )
+            if request.monotonic and committed is not None:
+                current = committed.get(number)
+                if current is not None and offset < current:
+                    raise EngineError(
+                        ErrorCode.OFFSET_REGRESSION,
+                        f"offset {offset} is below the committed {current}",
+                        current=current,
+                        requested=offset,
+                        partition=number,
+                    )
+        directory.check_writable()
+        if not request.member and self._coordinator.is_active(topic, group):
+            self.unfenced_commits += 1
+        for number, offset in request.offsets:
+            self.put(topic, request.kind, group, number, offset)
+        return self._waiting.answer(
+            client,
+            OffsetCommitted(len(request.offsets)),
+            max(topic.offset_sequences.get(key, 0), topic.sequence),
+        )
+
+    def fetch(self, request: FetchOffset, client: Client, now: Now) -> Outcome:
+        """Reads a committed offset."""
+        directory = self._directory
+        topic = directory.topic(request.namespace, request.topic)
+        partition = directory.partition(topic, request.partition)
+        offset = self.committed(partition, request.kind, request.group)
+        reply = OffsetFetched(partition.number, offset, partition.high_watermark)
+        sequence = max(self.revealed_by(topic, request.kind, request.group), topic.sequence)
+        return self._waiting.answer(client, reply, sequence)
+
+    def committed(self, partition: Partition, kind: OffsetKind, group: str) -> int | None:
+        """The next offset to read, or None where nothing was ever committed."""
+        offsets = partition.topic.state.offsets.get((kind.value, group))
+        return None if offsets is None else offsets.get(partition.number)
+
+    def put(self, topic: Topic, kind: OffsetKind, group: str, partition: int, offset: int) -> int:
+        """Stores an offset that was checked; returns the sequence that makes it durable."""
+        key = (kind.value, group)
+        offsets = topic.state.offsets.get(key)
+        self.commits += 1
+        if offsets is not None and offsets.get(partition) == offset:
+            return topic.offset_sequences.get(key, 0)
+        directory = self._directory
+        change = OffsetPut(topic.state.topic_id, kind.value, group, partition, offset)
+        sequence = directory.apply(change)
+        topic.offset_sequences[key] = directory.offsets_sequence = sequence
+        return sequence
+
+    def revealed_by(self, topic: Topic, kind: OffsetKind, group: str) -> int:
+        """The sequence of the newest offset that this group committed."""
+        return topic.offset_sequences.get((kind.value, group), 0)

@@ -1,0 +1,73 @@
+"""Retention: what is older or more than a topic keeps is trimmed, a few partitions at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dragoman.core.change import Trimmed
+
+if TYPE_CHECKING:
+    from dragoman.core.clock import Now
+    from dragoman.core.directory import Directory
+    from dragoman.core.options import EngineOptions
+    from dragoman.core.partition import Partition
+    from dragoman.core.store import Store
+
+PARTITIONS_PER_TICK = 64
+"""How many partitions one tick looks at, so that no tick takes long."""
+
+
+class Retention:
+    """Walks all partitions each period and trims what the store says has expired.
+
+    Attributes:
+        trims: Changes of a log start so far.
+    """
+
+    def __init__(self, options: EngineOptions, store: Store, directory: Directory) -> None:
+        self._options = options
+        self._store = store
+        self._directory = directory
+        self._left: list[Partition] = []
+        self._next_us = 0
+        self.trims = 0
+
+    def tick(self, now: Now) -> None:
+        """Does the next bounded piece of work that is due."""
+        if not self._left:
+            if now.mono_us < self._next_us:
+                return
+            self._next_us = now.mono_us + self._options.retention_check_us
+            self._left = [
+                partition
+                for topic in self._directory.topics.values()
+                if self._limits(topic.state.config) != (0, 0)
+                for partition in topic.partitions
+            ]
+        if self._store.failure is not None or self._directory.closing:
+            self._left.clear()
+            return
+        for partition in self._left[-PARTITIONS_PER_TICK:]:
+            if not partition.dropped:
+                self._check(partition, now)
+        del self._left[-PARTITIONS_PER_TICK:]
+
+    def _limits(self, config: dict[str, int | bool]) -> tuple[int, int]:
+        options = self._options
+        return (
+            int(config.get("retention_ms", 0)) or options.retention_ms,
+            int(config.get("retention_bytes", 0)) or options.retention_bytes,
+        )
+
+    def _check(self, partition: Partition, now: Now) -> None:
+        age_ms, bytes_max = self._limits(partition.topic.state.config)
+        before_us = max(now.wall_us - age_ms * 1000, 0) if age_ms else 0
+        start = self._store.expired(
+            partition.topic_id, partition.number, before_us=before_us, bytes_max=bytes_max
+        )
+        if start is None:
+            return
+        start = min(start, partition.high_watermark)
+        if start > partition.state.log_start_offset:
+            self._directory.apply(Trimmed(partition.topic_id, partition.number, start))
+            self.trims += 1

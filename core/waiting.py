@@ -1,0 +1,213 @@
+"""Outcomes on their way out: what waits for durability, what is ready, and whose it is.
+
+A reply reveals state, and state may be revealed once the store says so (`Store.revealed_sequence`).
+One list in the order of requests is enough: at each flush it is walked once, and an entry is walked
+at most twice, because what is pending goes out with the next group.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING
+
+from dragoman.core.error import ErrorCode, Failure
+from dragoman.core.outcome import Outcome
+
+if TYPE_CHECKING:
+    from dragoman.core.calls import Produced, Reply
+    from dragoman.core.outcome import Client
+    from dragoman.core.partition import Partition
+    from dragoman.core.store import Store
+
+
+class Waiting:
+    """Holds outcomes until their replies may leave.
+
+    An outcome's `state` is `(client, partition)` while it waits here; the partition is that of a
+    produce, whose reply takes the high watermark along as it stands when it leaves.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._held: list[Outcome] = []
+        self._ready: list[Outcome] = []
+        self._gone: dict[Client, int] = {}
+        self._newest = 0
+        self._kept: dict[Client, dict[Outcome, None]] = {}
+
+    def answer(self, client: Client, reply: Reply | Failure, sequence: int) -> Outcome:
+        """An outcome with this reply, which leaves once `sequence` is revealed."""
+        store = self._store
+        if sequence <= store.revealed_sequence:
+            return Outcome(reply)
+        if store.failure is not None:
+            return Outcome(fenced(store.failure))
+        outcome = Outcome(reply, sequence, ready=False)
+        outcome.state = (client, None)
+        self._held.append(outcome)
+        self._newest = max(self._newest, sequence)
+        return outcome
+
+    def hold(self, client: Client, reply: Produced, sequence: int, partition: Partition) -> Outcome:
+        """The outcome of a produce, which leaves once it is durable."""
+        outcome = Outcome(reply, sequence, ready=False)
+        outcome.state = (client, partition)
+        self._held.append(outcome)
+        self._newest = sequence
+        return outcome
+
+    def settle(
+        self, outcome: Outcome, client: Client, reply: Reply | Failure, sequence: int
+    ) -> None:
+        """A promised outcome has its reply now, which leaves once `sequence` is revealed."""
+        outcome.reply = reply
+        store = self._store
+        if sequence <= store.revealed_sequence:
+            self.make_ready(outcome)
+        elif store.failure is not None:
+            outcome.reply = fenced(store.failure)
+            self.make_ready(outcome)
+        else:
+            outcome.sequence = sequence
+            outcome.state = (client, None)
+            self._held.append(outcome)
+            self._newest = max(self._newest, sequence)
+
+    def make_ready(self, outcome: Outcome) -> None:
+        """The reply may leave."""
+        outcome.ready = True
+        outcome.state = None
+        self._ready.append(outcome)
+
+    def announce(self, follow: Outcome) -> None:
+        """A Follow has something to pull."""
+        self._ready.append(follow)
+
+    def release(self) -> None:
+        """Lets go of everything that is revealed, in the order of requests; all of it, as failures,
+        where the store is fenced."""
+        store = self._store
+        revealed = store.revealed_sequence
+        failure = store.failure
+        ready = self._ready
+        gone = self._gone
+        held: list[Outcome] = []
+        for outcome in self._held:
+            state = outcome.state
+            if state is None or (gone and state[0] in gone):
+                continue
+            if outcome.sequence > revealed:
+                if failure is None:
+                    held.append(outcome)
+                    continue
+                outcome.reply = fenced(failure)
+            elif (partition := state[1]) is not None:
+                if partition.dropped:
+                    outcome.reply = dropped_failure(partition)
+                    outcome.sequence = partition.topic.sequence
+                    outcome.state = (state[0], None)
+                    if outcome.sequence > revealed and failure is None:
+                        held.append(outcome)
+                        continue
+                else:
+                    outcome.reply.high_watermark = partition.high_watermark  # type: ignore[union-attr]
+            outcome.ready = True
+            outcome.state = None
+            ready.append(outcome)
+        self._held = held
+        if gone:
+            if not held:
+                gone.clear()
+            for client in [client for client, until in gone.items() if until <= revealed]:
+                del gone[client]
+
+    def forget(self, client: Client) -> None:
+        """Nobody is there any more to read this client's replies."""
+        if self._held:
+            self._gone[client] = self._newest
+
+    def keep(self, client: Client, outcome: Outcome) -> None:
+        """The client has a long poll, a cold read or a Follow."""
+        self._kept.setdefault(client, {})[outcome] = None
+
+    def let_go(self, client: Client, outcome: Outcome) -> None:
+        """It is over."""
+        kept = self._kept.get(client)
+        if kept is not None:
+            kept.pop(outcome, None)
+            if not kept:
+                del self._kept[client]
+
+    def kept(self, client: Client) -> list[Outcome]:
+        """The client's long polls, cold reads and Follows."""
+        return list(self._kept.get(client, ()))
+
+    def take_ready(self) -> list[Outcome]:
+        """What became ready since the last call."""
+        ready = self._ready
+        self._ready = []
+        return ready
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+def fenced(error: OSError) -> Failure:
+    """The refusal of a store that failed: nothing more is taken until restart."""
+    return Failure(
+        ErrorCode.STORAGE_FAILED, f"the log failed and takes nothing until restart: {error}"
+    )
+
+
+def dropped_failure(partition: Partition) -> Failure:
+    """What becomes of whoever waits at a partition that was dropped."""
+    topic = partition.topic
+    if not topic.dropped:
+        return Failure(
+            ErrorCode.UNKNOWN_PARTITION,
+            "the partition was removed",
+            {"partition": partition.number},
+        )
+    return Failure(ErrorCode.UNKNOWN_TOPIC, "the topic was deleted", {"topic": topic.state.name})
+
+
+class Deadlines:
+    """Outcomes by the time at which something is due for them; forgetting one costs nothing.
+
+    A heap whose forgotten entries are swept once they are the majority, so that long polls answered
+    early do not pile up until their deadlines.
+    """
+
+    def __init__(self) -> None:
+        self._due: dict[Outcome, int] = {}
+        self._heap: list[tuple[int, int, Outcome]] = []
+        self._count = 0
+
+    def put(self, outcome: Outcome, due_us: int) -> None:
+        """Something is due at `due_us` (`Now.mono_us`)."""
+        self._due[outcome] = due_us
+        self._count += 1
+        heappush(self._heap, (due_us, self._count, outcome))
+        if len(self._heap) > 2 * len(self._due) + 64:
+            due = self._due
+            self._heap = [entry for entry in self._heap if due.get(entry[2]) == entry[0]]
+            heapify(self._heap)
+
+    def forget(self, outcome: Outcome) -> None:
+        """Nothing is due any more."""
+        self._due.pop(outcome, None)
+
+    def take_due(self, now_us: int) -> list[Outcome]:
+        """Removes and returns what is due by now."""
+        heap = self._heap
+        due = self._due
+        taken = []
+        while heap and heap[0][0] <= now_us:
+            at, _, outcome = heappop(heap)
+            if due.get(outcome) == at:
+                del due[outcome]
+                taken.append(outcome)
+        return taken
+
+    def __len__(self) -> int:
+        return len(self._due)
