@@ -1,4 +1,4 @@
-"""Values that have broken log clients: separators, controls, bad UTF-8, emptiness, size."""
+"""Values that have broken log clients: separators, controls, bad UTF-8, emptiness, size.
 
 Each is what one dialect means something by and another has to carry as plain data.
 """
