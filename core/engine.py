@@ -67,6 +67,7 @@ class Engine:
         self._retention = Retention(options, store, directory)
         self._handlers: dict[type, Callable[[Any, Client, Now], Outcome]] = {
             calls.Produce: self._producing.produce,
+            calls.ProduceMany: self._producing.produce_many,
             calls.Fetch: self._fetching.fetch,
             calls.Follow: self._following.follow,
             calls.CommitOffset: offsets.commit,
@@ -88,6 +89,7 @@ class Engine:
             calls.ListNamespaces: namespaces.list_all,
             calls.DescribeNamespace: namespaces.describe,
             calls.Ping: _ping,
+            calls.ReadStatistics: self._read_statistics,
             calls.Answer: _answer,
         }
 
@@ -204,6 +206,9 @@ class Engine:
     def close(self) -> None:
         """Releases what the store holds."""
         self._store.close()
+
+    def _read_statistics(self, request: calls.ReadStatistics, client: Client, now: Now) -> Outcome:
+        return Outcome(calls.StatisticsRead(self.statistics()))
 
     def statistics(self) -> Mapping[str, int | float | str]:
         """Counters since the start and gauges as they stand, the store's among them."""

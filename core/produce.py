@@ -1,12 +1,14 @@
-"""Produce: offsets and timestamps assigned, the batch handed to the store, the answer held until it
-is durable."""
+"""Produce: offsets and timestamps assigned, batches handed to the store, the answer held until they
+are durable."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dragoman.core.batch import BATCH_BYTES_MAX, RECORD_BYTES_MAX
-from dragoman.core.calls import Acks, Produced
+from dragoman.core.calls import Acks, Produced, ProducedMany
+from dragoman.core.dealing import deal
 from dragoman.core.error import EngineError, ErrorCode
 from dragoman.core.outcome import Outcome
 from dragoman.core.route import route
@@ -15,9 +17,10 @@ from dragoman.core.store import StoreFull
 
 if TYPE_CHECKING:
     from dragoman.core.batch import RecordBatch
-    from dragoman.core.calls import Produce
+    from dragoman.core.calls import Produce, ProduceMany
     from dragoman.core.clock import Now
     from dragoman.core.directory import Directory
+    from dragoman.core.error import Failure
     from dragoman.core.outcome import Client
     from dragoman.core.partition import Partition
     from dragoman.core.store import Store
@@ -30,7 +33,7 @@ _BYTES_PLAIN, _COUNT_PLAIN = BATCH_BYTES_MAX // 4, 100_000
 
 
 class Producing:
-    """Serves Produce.
+    """Serves Produce and ProduceMany.
 
     Attributes:
         records, bytes: Appended since the start; bytes are values only.
@@ -52,30 +55,66 @@ class Producing:
         if self._store.failure is not None or directory.closing:
             directory.check_writable()
         batch = request.batch
-        size = len(batch.values.blob)
-        if not batch.count:
-            raise EngineError(ErrorCode.EMPTY_BATCH, "a batch has at least one record")
-        if size > RECORD_BYTES_MAX:
-            check_records(batch)
+        check_batch(batch)
         topic = self._topics.topic_or_new(
             request.namespace, request.topic, request.create_partitions, now
         )
         partition = route(directory, topic, request.route)
         base = partition.state.next_offset
-        is_plain = batch.keys is None and batch.headers is None and batch.count < _COUNT_PLAIN
-        if (size > _BYTES_PLAIN or not is_plain) and batch.nbytes > BATCH_BYTES_MAX:
-            for piece in split_batch(batch, BATCH_BYTES_MAX):
-                sequence = self._append(partition, piece, now)
-        else:
-            sequence = self._append(partition, batch, now)
-        count = batch.count
-        self.records += count
-        self.bytes += size
-        reply = Produced(partition.number, base, count)
+        sequence = self._append_whole(partition, batch, now)
+        reply = Produced(partition.number, base, batch.count)
         if request.acks is _NONE:
             reply.high_watermark = partition.high_watermark
             return Outcome(reply)
         return self._waiting.hold(client, reply, sequence, partition)
+
+    def produce_many(self, request: ProduceMany, client: Client, now: Now) -> Outcome:
+        """Appends every record to the partition of its hash; answers once all are durable."""
+        directory = self._directory
+        directory.check_writable()
+        if not request.values:
+            raise EngineError(ErrorCode.EMPTY_BATCH, "a batch has at least one record")
+        topic = self._topics.topic_or_new(
+            request.namespace, request.topic, request.create_partitions, now
+        )
+        count = len(topic.partitions)
+        if not count:
+            directory.partition(topic, 0)
+        dealt, places = deal(request, count)
+        parts: list[Produced | Failure] = []
+        partitions: list[Partition] = []
+        sequence = 0
+        for share in dealt:
+            partition = route(directory, topic, share.route)
+            partitions.append(partition)
+            base = partition.state.next_offset
+            try:
+                check_batch(share.batch)
+                sequence = self._append_whole(partition, share.batch, now)
+            except EngineError as error:
+                parts.append(error.failure())
+            else:
+                parts.append(
+                    Produced(partition.number, base, share.batch.count, partition.high_watermark)
+                )
+        reply = ProducedMany(parts, places)
+        if request.acks is _NONE or not sequence:
+            return Outcome(reply)
+        return self._waiting.hold_many(client, reply, sequence, partitions)
+
+    def _append_whole(self, partition: Partition, batch: RecordBatch, now: Now) -> int:
+        """Appends a batch of any size; returns the sequence of its last piece."""
+        size = len(batch.values.blob)
+        is_plain = batch.keys is None and batch.headers is None and batch.count < _COUNT_PLAIN
+        if (size > _BYTES_PLAIN or not is_plain) and batch.nbytes > BATCH_BYTES_MAX:
+            sequence = 0
+            for piece in split_batch(batch, BATCH_BYTES_MAX):
+                sequence = self._append(partition, piece, now)
+        else:
+            sequence = self._append(partition, batch, now)
+        self.records += batch.count
+        self.bytes += size
+        return sequence
 
     def _append(self, partition: Partition, batch: RecordBatch, now: Now) -> int:
         state = partition.state
@@ -99,20 +138,21 @@ class Producing:
         return sequence
 
 
-def check_records(batch: RecordBatch) -> None:
-    """Refuses a batch that holds a record above the limit.
+def check_batch(batch: RecordBatch) -> None:
+    """Refuses a batch without records, or with one above the limit.
 
     Raises:
-        EngineError: RECORD_TOO_LARGE.
+        EngineError: EMPTY_BATCH, RECORD_TOO_LARGE.
     """
-    offsets = batch.values.offsets
-    previous = 0
-    for end in offsets:
-        if end - previous > RECORD_BYTES_MAX:
-            raise EngineError(
-                ErrorCode.RECORD_TOO_LARGE,
-                f"a record has at most {RECORD_BYTES_MAX} bytes",
-                size=end - previous,
-                limit=RECORD_BYTES_MAX,
-            )
-        previous = end
+    if not batch.count:
+        raise EngineError(ErrorCode.EMPTY_BATCH, "a batch has at least one record")
+    if len(batch.values.blob) <= RECORD_BYTES_MAX:
+        return
+    largest = max([end - start for start, end in pairwise(batch.values.offsets)])
+    if largest > RECORD_BYTES_MAX:
+        raise EngineError(
+            ErrorCode.RECORD_TOO_LARGE,
+            f"a record has at most {RECORD_BYTES_MAX} bytes",
+            size=largest,
+            limit=RECORD_BYTES_MAX,
+        )

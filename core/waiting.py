@@ -8,13 +8,13 @@ at most twice, because what is pending goes out with the next group.
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.outcome import Outcome
 
 if TYPE_CHECKING:
-    from dragoman.core.calls import Produced, Reply
+    from dragoman.core.calls import Produced, ProducedMany, Reply
     from dragoman.core.outcome import Client
     from dragoman.core.partition import Partition
     from dragoman.core.store import Store
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 class Waiting:
     """Holds outcomes until their replies may leave.
 
-    An outcome's `state` is `(client, partition)` while it waits here; the partition is that of a
-    produce, whose reply takes the high watermark along as it stands when it leaves.
+    An outcome's `state` is `(client, where)` while it waits here: a produce waits with the partition,
+    or the list of partitions, whose high watermark its reply takes along as it stands when it
+    leaves; everything else with None.
     """
 
     def __init__(self, store: Store) -> None:
@@ -52,6 +53,16 @@ class Waiting:
         """The outcome of a produce, which leaves once it is durable."""
         outcome = Outcome(reply, sequence, ready=False)
         outcome.state = (client, partition)
+        self._held.append(outcome)
+        self._newest = sequence
+        return outcome
+
+    def hold_many(
+        self, client: Client, reply: ProducedMany, sequence: int, partitions: list[Partition]
+    ) -> Outcome:
+        """The outcome of a produce to several partitions; `partitions` goes with `reply.parts`."""
+        outcome = Outcome(reply, sequence, ready=False)
+        outcome.state = (client, partitions)
         self._held.append(outcome)
         self._newest = sequence
         return outcome
@@ -101,16 +112,13 @@ class Waiting:
                     held.append(outcome)
                     continue
                 outcome.reply = fenced(failure)
-            elif (partition := state[1]) is not None:
-                if partition.dropped:
-                    outcome.reply = dropped_failure(partition)
-                    outcome.sequence = partition.topic.sequence
+            elif (where := state[1]) is not None:
+                sequence = _finish(outcome, where)
+                if sequence > revealed and failure is None:
+                    outcome.sequence = sequence
                     outcome.state = (state[0], None)
-                    if outcome.sequence > revealed and failure is None:
-                        held.append(outcome)
-                        continue
-                else:
-                    outcome.reply.high_watermark = partition.high_watermark  # type: ignore[union-attr]
+                    held.append(outcome)
+                    continue
             outcome.ready = True
             outcome.state = None
             ready.append(outcome)
@@ -150,6 +158,28 @@ class Waiting:
 
     def __len__(self) -> int:
         return len(self._held)
+
+
+def _finish(outcome: Outcome, where: Partition | list[Partition]) -> int:
+    """Writes into a produce's reply what became of it; returns what else that reveals."""
+    reply: Any = outcome.reply
+    if not isinstance(where, list):
+        if not where.dropped:
+            reply.high_watermark = where.high_watermark
+            return 0
+        outcome.reply = dropped_failure(where)
+        return where.topic.sequence
+    sequence = 0
+    parts = reply.parts
+    for index, partition in enumerate(where):
+        if isinstance(parts[index], Failure):
+            continue
+        if partition.dropped:
+            parts[index] = dropped_failure(partition)
+            sequence = max(sequence, partition.topic.sequence)
+        else:
+            parts[index].high_watermark = partition.high_watermark
+    return sequence
 
 
 def fenced(error: OSError) -> Failure:
