@@ -66,6 +66,16 @@ def stride_of(column: VarColumn) -> int | None:
     return size
 
 
+def is_text(values: Vars) -> bool:
+    """Whether every value is UTF-8."""
+    try:
+        for value in (values,) if isinstance(values, bytes) else values.slices(0, len(values)):
+            value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 # ---------------------------------------------------------------- reading records of one size
 
 
@@ -129,7 +139,7 @@ def ints_at(
     places = _bytes_of(at, width, swap)
     if (
         counting
-        and first >= 0
+        and 0 <= first <= (1 << (8 * width - code.islower())) - count
         and all(
             data[p:end:stride] == _counting_bytes(first, count, power)
             for power, p in enumerate(places)
@@ -393,6 +403,7 @@ def _put_ints(
     width = _packer("=" + code).size
     places = range(at + width - 1, at - 1, -1) if swap else range(at, at + width)
     if isinstance(values, range) and values.step == 1 and values.start >= 0:
+        _packer("<" + code).pack(values[-1])  # raises where the count leaves the field
         for power, p in enumerate(places):
             data[p::stride] = _counting_bytes(values.start, count, power)
         return

@@ -107,9 +107,8 @@ class Emission:
         lines[lines.index("from typing import TYPE_CHECKING, Any, NoReturn")] = (
             f"from typing import {', '.join(['TYPE_CHECKING', *typed])}"
         )
-        lines.append(
-            f"from dragoman.codecs.columnar import {', '.join(sorted(self.imports, key=lambda name: (name[0].islower(), name)))}"
-        )
+        helpers = sorted(self.imports, key=lambda name: (name[0].islower(), name))
+        lines.append(f"from dragoman.codecs.columnar import {', '.join(helpers)}")
         lines.append("from dragoman.codecs.malformed import Part, diagnose, walk")
         if self._mentions("VarColumn"):
             lines.append("from dragoman.core.column import VarColumn")
