@@ -191,6 +191,13 @@ class Lane:
         if outbox.size and not self._write(connection, now):
             self._close(connection, now)
             return
+        if (
+            session.listening
+            and not outbox.size
+            and connection.interest == READ
+            and not (self._flusher.overloaded and session.produces)
+        ):
+            return
         if session.held and not outbox.size:
             session.advance(now)
         if session.offload is not None:
@@ -300,8 +307,13 @@ class Lane:
         self._on_closed()
 
     def _vanished(self, connection: Connection) -> bool:
-        """Whether the peer of an unwatched connection was reset meanwhile."""
+        """Whether the peer of an unwatched connection was reset meanwhile.
+
+        After the end of its stream only the socket's error says so; a peek sees that end for ever.
+        """
         try:
+            if connection.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                return True
             connection.socket.recv(1, socket.MSG_PEEK)
         except (BlockingIOError, InterruptedError):
             return False

@@ -63,6 +63,8 @@ class Session:
         closing: Once the outbox is sent the carrier closes the connection; nothing more comes.
         offload: A call that the carrier takes (`take_offload`), runs in a thread and answers with
             `offloaded`; or None.
+        listening: The peer may be heard as far as its requests go; kept up to date, because the
+            lane looks at it twice a request.
         held: Something stopped for want of room in the outbox: `advance` once it is empty.
         produces: It has sent records; such connections rest while the engine is overloaded.
         carrier: Whoever moves its bytes; set and read by that carrier alone.
@@ -85,6 +87,7 @@ class Session:
         "client",
         "closing",
         "held",
+        "listening",
         "offload",
         "outbox",
         "produces",
@@ -109,6 +112,7 @@ class Session:
         self.offload: Callable[[], list[Heard]] | None = None
         self._away = False
         self.held = False
+        self.listening = True
         self.produces = False
         self.carrier: Any = None
         self.requests = 0
@@ -120,14 +124,7 @@ class Session:
     @property
     def wants_read(self) -> bool:
         """Whether more bytes of the peer may be taken in now."""
-        return (
-            not self._deaf
-            and not self._away
-            and self.offload is None
-            and not self._backlog
-            and len(self._queue) < REQUESTS_WAITING_MAX
-            and self.outbox.size < REPLY_BYTES_WAITING_MAX
-        )
+        return self.listening and self.outbox.size < REPLY_BYTES_WAITING_MAX
 
     @property
     def busy(self) -> bool:
@@ -187,6 +184,7 @@ class Session:
         self._away = False
         if self._over:
             return
+        self.held = False
         try:
             if isinstance(result, Exception):
                 raise result
@@ -251,10 +249,8 @@ class Session:
         """The connection is closed, for whatever reason. Idempotent."""
         if self._over:
             return
-        self._over = self._deaf = self.closing = True
-        self._queue.clear()
-        self._backlog.clear()
-        self._following.clear()
+        self._over = True
+        self._end()
         self._idle_us.clear()
         self.outbox.clear()
         if self.refusals > 1:
@@ -280,7 +276,7 @@ class Session:
             ):
                 self._backlog.append(item)
                 self._backlog.extend(items)
-                self.held = True
+                self.held = outbox.size >= REPLY_BYTES_WAITING_MAX
                 break
             if type(item) is Asked:
                 tag, request = item
@@ -348,8 +344,11 @@ class Session:
         assert reply is not None, "a ready outcome has a reply"
         if type(reply) is Failure:
             self._emit(self._codec.send_failure(tag, reply))
-        else:
-            self._emit(self._codec.send(tag, reply))  # type: ignore[arg-type]
+            return
+        buffers, close_after = self._codec.send(tag, reply)  # type: ignore[arg-type]
+        self.outbox.add(buffers)
+        if close_after:
+            self._end()
 
     def _push(self, now: Now) -> None:
         """Pulls every Follow that may have something, in turn, as long as there is room."""
@@ -373,14 +372,28 @@ class Session:
         buffers, close_after = sent
         self.outbox.add(buffers)
         if close_after:
-            self._deaf = True
-            self._queue.clear()
-            self._backlog.clear()
-            self._following.clear()
-            self.closing = True
+            self._end()
+
+    def _end(self) -> None:
+        """Says no more than what the outbox holds."""
+        self._deaf = True
+        self.listening = False
+        self._queue.clear()
+        self._backlog.clear()
+        self._following.clear()
+        self.closing = True
 
     def _settle(self, now: Now) -> None:
-        """Closes once nothing is owed to a peer that will not be heard any more."""
+        """Says whether more may be heard; closes once nothing is owed to a peer that is heard no
+        more."""
+        self.listening = not (
+            self._deaf
+            or self.held
+            or self._backlog
+            or self._away
+            or self.offload is not None
+            or len(self._queue) >= REQUESTS_WAITING_MAX
+        )
         if (
             self._deaf
             and not self._queue
@@ -412,11 +425,7 @@ class Session:
     def _fail(self, error: Exception) -> None:
         """Our own bug: this connection ends, the others never know."""
         _log.error("fault", **self._who(), exc_info=error)
-        self._deaf = True
-        self._queue.clear()
-        self._backlog.clear()
-        self._following.clear()
-        self.closing = True
+        self._end()
 
     def _who(self) -> dict[str, object]:
         client = self.client
