@@ -112,10 +112,15 @@ def fetch_offset(group: str, topic: str, partition: int, *, json: bool) -> Asked
     return Asked(tag, FetchOffset(name, group, partition, namespace))
 
 
-def create_topic(topic: str, partition_count: int, *, json: bool) -> Asked:
-    """A topic to make; `partition_count` is remembered for the error that names it."""
-    namespace, name = split_flat(topic)
+def create_topic(topic: str, partition_count: int, *, json: bool) -> Asked | Refused:
+    """A topic to make; `partition_count` is remembered for the error that names it.
+
+    Core has topics without partitions, this dialect does not.
+    """
     tag = Tag(Command.CREATE_TOPIC, json, topic, partition_count)
+    if not partition_count:
+        return Refused(tag, Failure(ErrorCode.INVALID_PARTITION_COUNT))
+    namespace, name = split_flat(topic)
     return Asked(tag, CreateTopic(name, partition_count, namespace))
 
 

@@ -167,7 +167,7 @@ def _fetch_offset(data: bytes, at: int, end: int, reply_bytes_max: int) -> Asked
     return asking.fetch_offset(group, topic, _u32(data, at, end, "partition"), json=False)
 
 
-def _create_topic(data: bytes, at: int, end: int, reply_bytes_max: int) -> Asked:
+def _create_topic(data: bytes, at: int, end: int, reply_bytes_max: int) -> Asked | Refused:
     topic, at = _text(data, at, end, "topic")
     return asking.create_topic(topic, _u32(data, at, end, "partition count"), json=False)
 
