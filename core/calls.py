@@ -76,7 +76,8 @@ class Produced:
     """Where the records went.
 
     Attributes:
-        base_offset, count: The records have base_offset ... base_offset + count - 1.
+        base_offset, count: The records have base_offset ... base_offset + count - 1; a client of a
+            dialect that does not tell it reads -1.
         high_watermark: As it stands when the reply leaves (0 at first).
     """
 
