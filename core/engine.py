@@ -90,6 +90,7 @@ class Engine:
             calls.DescribeNamespace: namespaces.describe,
             calls.Ping: _ping,
             calls.ReadStatistics: self._read_statistics,
+            calls.ReadStatistics: self._read_statistics,
             calls.Answer: _answer,
         }
 
@@ -240,6 +241,9 @@ class Engine:
             "revealed_sequence": store.revealed_sequence,
             "failure": "" if store.failure is None else str(store.failure),
         }
+
+    def _read_statistics(self, request: calls.ReadStatistics, client: Client, now: Now) -> Outcome:
+        return Outcome(calls.StatisticsRead(self.statistics()))
 
     def _refused(self, error: EngineError, client: Client) -> Outcome:
         """A refusal may reveal what was changed last (a deleted topic, a committed offset)."""

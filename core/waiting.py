@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class Waiting:
     """Holds outcomes until their replies may leave.
 
-    An outcome's `state` is `(client, where)` while it waits here: a produce waits with the partition,
-    or the list of partitions, whose high watermark its reply takes along as it stands when it
-    leaves; everything else with None.
+    An outcome's `state` is `(client, where)` while it waits here: a produce with the partition, or
+    the list of partitions, whose high watermark its reply takes along as it stands when it leaves;
+    everything else with None.
     """
 
     def __init__(self, store: Store) -> None:
