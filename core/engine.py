@@ -90,7 +90,6 @@ class Engine:
             calls.DescribeNamespace: namespaces.describe,
             calls.Ping: _ping,
             calls.ReadStatistics: self._read_statistics,
-            calls.ReadStatistics: self._read_statistics,
             calls.Answer: _answer,
         }
 
@@ -207,9 +206,6 @@ class Engine:
     def close(self) -> None:
         """Releases what the store holds."""
         self._store.close()
-
-    def _read_statistics(self, request: calls.ReadStatistics, client: Client, now: Now) -> Outcome:
-        return Outcome(calls.StatisticsRead(self.statistics()))
 
     def statistics(self) -> Mapping[str, int | float | str]:
         """Counters since the start and gauges as they stand, the store's among them."""

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _OFFSET = Whence.OFFSET
 
+READ_BYTES_MIN = 16_384
+"""The least that is read at a time: a limit counts values, the store counts batches at rest."""
+
 
 class ColdReader(Protocol):
     """Whoever asked for a read that blocks."""
@@ -135,7 +138,10 @@ class Reader:
             read.start = partition.state.log_start_offset
         try:
             return self._store.read(
-                partition.topic_id, partition.number, read.start, read.bytes_max
+                partition.topic_id,
+                partition.number,
+                read.start,
+                max(read.bytes_max, READ_BYTES_MIN),
             )
         except StoreDamage as damage:
             raise damaged(damage) from None
