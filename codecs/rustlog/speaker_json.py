@@ -36,7 +36,10 @@ def say(request: Request) -> bytes:
     Raises:
         Unsayable: The JSON form has no words for it.
     """
-    return orjson.dumps(_say(request))
+    try:
+        return orjson.dumps(_say(request))
+    except orjson.JSONEncodeError as fault:
+        raise Unsayable(str(fault)) from None
 
 
 def _say(request: Request) -> object:
