@@ -65,6 +65,11 @@ class Flusher:
         self._quiet = trio.Event()
         self.overloaded = False
 
+    @property
+    def quiet(self) -> bool:
+        """Whether no thread has anything to do."""
+        return self._running == 0
+
     async def wait_quiet(self) -> None:
         """Returns once no thread has anything to do."""
         while self._running:

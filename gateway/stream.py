@@ -44,7 +44,7 @@ class StreamConnection:
         clock: Callable[[], Now] = read_clocks,
     ) -> None:
         self._stream = stream
-        self._session = session
+        self.session = session
         self._flusher = flusher
         self._idle_us = idle_us
         self._clock = clock
@@ -56,7 +56,7 @@ class StreamConnection:
 
     async def run(self) -> None:
         """Serves until the session closes, the peer is gone, or the reaper cancels it."""
-        session = self._session
+        session = self.session
         try:
             with self._scope:
                 async with trio.open_nursery() as nursery:
@@ -69,13 +69,13 @@ class StreamConnection:
 
     def flush(self, now: Now) -> None:
         """Its session has something to send, or changed what it waits for."""
-        if self._session.offload is not None:
-            self._flusher.offload(self._session)
+        if self.session.offload is not None:
+            self._flusher.offload(self.session)
         self._wake()
 
     def sweep(self, now: Now) -> None:
         """Closes itself when overdue; sends keep-alives."""
-        session = self._session
+        session = self.session
         if reason := overdue(session, self._pulse, self._idle_us, now):
             client = session.client
             _log.info(
@@ -92,12 +92,12 @@ class StreamConnection:
 
     def wake_resting(self, now: Now) -> None:
         """Reads a producer again once the engine is no longer overloaded."""
-        if self._session.produces and not self._flusher.overloaded:
+        if self.session.produces and not self._flusher.overloaded:
             self._wake()
 
     def drain(self, now: Now) -> None:
         """Hears no more; closes once everything asked is answered."""
-        self._session.drain(now)
+        self.session.drain(now)
         self._wake()
 
     def _wake(self) -> None:
@@ -105,7 +105,7 @@ class StreamConnection:
         self._writer.set()
 
     async def _read(self) -> None:
-        session = self._session
+        session = self.session
         while True:
             while not self._may_read():
                 self._reader = trio.Event()
@@ -124,12 +124,12 @@ class StreamConnection:
                 return
 
     def _may_read(self) -> bool:
-        session = self._session
+        session = self.session
         return session.wants_read and not (session.produces and self._flusher.overloaded)
 
     async def _write(self) -> None:
         """Sends what the session has until it closes; ends with a graceful close."""
-        session = self._session
+        session = self.session
         while True:
             while session.outbox.size:
                 now = self._clock()

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from dragoman.core.clock import Now
+from dragoman.gateway.carrier import PUSHES_STALLED_US, REPLIES_STALLED_US, Pulse, overdue
+from support.conversation import Conversation
+from support.toy import TOY
+
+IDLE_US = 60_000_000
+
+
+def at(toy: Conversation, passed_us: int) -> Now:
+    """A while after the conversation's clock."""
+    return Now(toy.now.wall_us, toy.now.mono_us + passed_us)
+
+
+def test_idle_time_counts_only_while_nothing_is_owed() -> None:
+    toy = Conversation(TOY)
+    pulse = Pulse(toy.now.mono_us)
+    toy.send(b"p a\n")
+    assert overdue(toy.session, pulse, IDLE_US, at(toy, IDLE_US)) == "idle"
+    toy.send(b"w 1 300000\n")
+    assert overdue(toy.session, pulse, IDLE_US, at(toy, IDLE_US)) == ""
+
+
+def test_without_an_idle_timeout_nothing_is_idle() -> None:
+    toy = Conversation(TOY)
+    assert overdue(toy.session, Pulse(0), 0, at(toy, 10**12)) == ""
+
+
+def test_a_stalled_follower_goes_sooner_than_a_peer_with_replies() -> None:
+    toy = Conversation(TOY)
+    pulse = Pulse(toy.now.mono_us, toy.now.mono_us)
+    assert overdue(toy.session, pulse, 0, at(toy, PUSHES_STALLED_US)) == ""
+    assert overdue(toy.session, pulse, 0, at(toy, REPLIES_STALLED_US)) == "stalled"
+    toy.send(b"p a\ns 0 0\n")
+    assert overdue(toy.session, pulse, 0, at(toy, PUSHES_STALLED_US)) == "stalled"
