@@ -1,0 +1,290 @@
+"""The Trio face of the client: one connection to a server of any dialect.
+
+::
+
+    async with open_client("cursus", "127.0.0.1", 9000) as client:
+        await client.produce("orders", [b"one", b"two"])
+        for record in await client.fetch("orders", 0, 0):
+            print(record.offset, record.value)
+
+Requests and replies are core's; what a dialect has no words for raises `Unsayable` before anything
+is sent. Several tasks may share a client: each `ask_many` is one turn on the connection.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from dragoman.clients import task as tasks
+from dragoman.clients.error import ConnectionLost, NoAnswer, RequestRefused, Unreachable
+from dragoman.codecs.base import ProtocolError, Unsayable
+from dragoman.codecs.registry import dialect as dialect_of
+from dragoman.core import calls
+from dragoman.core.error import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+
+    from dragoman.clients.task import Offset, Result, Task
+    from dragoman.codecs.base import Speaker, Told
+    from dragoman.core.batch import Record
+    from dragoman.core.calls import Followed, Produced, Reply, Request, TopicDescription
+
+CONNECT_TIMEOUT_S = 5.0
+READ_TIMEOUT_S = 30.0
+RECEIVE_BYTES = 1 << 18
+POLL_MIN_S, POLL_MAX_S = 0.02, 0.5
+"""How long a follow without push waits after an empty read: doubling between these."""
+
+
+class Client:
+    """One connection, made by `open_client`.
+
+    Args:
+        stream: Connected to a server of the speaker's dialect.
+        speaker: The client's half of the wire.
+        address: For messages.
+    """
+
+    def __init__(
+        self,
+        stream: trio.abc.Stream,
+        speaker: Speaker,
+        *,
+        address: str = "the server",
+        read_timeout_s: float = READ_TIMEOUT_S,
+    ) -> None:
+        self.address = address
+        self.read_timeout_s = read_timeout_s
+        self._stream = stream
+        self._speaker = speaker
+        self._turn = trio.Lock()
+        self._heard: deque[Told] = deque()
+        self._produced = count()
+
+    async def ask(self, request: Request) -> Reply:
+        """Sends a request and waits for its reply.
+
+        Raises:
+            Unsayable: The dialect has no words for it; nothing was sent.
+            RequestRefused: The server refused it.
+            ConnectionLost, NoAnswer: The connection is of no more use.
+        """
+        (reply,) = await self.ask_many([request])
+        if isinstance(reply, Failure):
+            raise RequestRefused(reply)
+        return reply
+
+    async def ask_many(self, requests: Sequence[Request]) -> list[Reply | Failure]:
+        """Sends requests together and waits for all their replies, in order.
+
+        Raises:
+            Unsayable: The dialect has no words for one of them. Those before it were served.
+        """
+        async with self._turn:
+            rendered: list[bytes] = []
+            unsayable: Unsayable | None = None
+            owed = 0
+            for request in requests:
+                try:
+                    rendered += map(bytes, self._speaker.ask(request))
+                except Unsayable as error:
+                    unsayable = error
+                    break
+                owed += 1
+            replies = await self._exchange(b"".join(rendered), owed) if owed else []
+            if unsayable is not None:
+                raise unsayable
+            return replies
+
+    async def _exchange(self, data: bytes, owed: int) -> list[Reply | Failure]:
+        """Sends, and hears as many replies as are owed."""
+        replies: list[Reply | Failure] = []
+        try:
+            await self._send(data)
+            while len(replies) < owed:
+                told = await self._hear(self.read_timeout_s)
+                if not told.push:
+                    replies.append(told.reply)
+        except trio.Cancelled:
+            # The next asker would take what is still owed for its own reply.
+            await trio.aclose_forcefully(self._stream)
+            raise
+        return replies
+
+    async def run(self, task: Task[Result]) -> Result:
+        """Drives a task of `clients.task`."""
+        send: Any = task.send
+        argument: Any = None
+        while True:
+            try:
+                requests = send(argument)
+            except StopIteration as done:
+                result: Result = done.value
+                return result
+            try:
+                replies = await self.ask_many(requests)
+                for reply in replies:
+                    if isinstance(reply, Failure):
+                        raise RequestRefused(reply)
+            except (Unsayable, RequestRefused) as error:
+                send, argument = task.throw, error
+            else:
+                send, argument = task.send, replies
+
+    async def _send(self, data: bytes) -> None:
+        try:
+            with trio.fail_after(self.read_timeout_s):
+                await self._stream.send_all(data)
+        except trio.TooSlowError:
+            await trio.aclose_forcefully(self._stream)
+            raise NoAnswer(f"{self.address} took no data for {self.read_timeout_s} s") from None
+        except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
+            raise ConnectionLost(f"{self.address} closed the connection") from error
+
+    async def _hear(self, timeout_s: float) -> Told:
+        """The next thing that the server says."""
+        while not self._heard:
+            try:
+                with trio.fail_after(timeout_s):
+                    data = await self._stream.receive_some(RECEIVE_BYTES)
+            except trio.TooSlowError:
+                await trio.aclose_forcefully(self._stream)
+                raise NoAnswer(f"{self.address} did not answer within {timeout_s} s") from None
+            except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
+                raise ConnectionLost(f"{self.address} closed the connection") from error
+            if not data:
+                raise ConnectionLost(f"{self.address} closed the connection")
+            try:
+                self._heard += self._speaker.receive(data)
+            except ProtocolError as error:
+                await trio.aclose_forcefully(self._stream)
+                raise ConnectionLost(f"{self.address} broke the protocol: {error}") from error
+        return self._heard.popleft()
+
+    async def follow(
+        self, topic: str, partition: int = 0, offset: Offset = tasks.LATEST
+    ) -> AsyncGenerator[Followed, None]:
+        """Yields the partition's records as they become visible, for ever.
+
+        A dialect that pushes has the whole connection until it is closed: open one a follow. One
+        that does not is asked again and again.
+        """
+        request = tasks.follow_request(topic, partition, offset, idle_us=2_000_000)
+        async with self._turn:
+            try:
+                rendered = self._speaker.ask(request)
+            except Unsayable:
+                pushes = False
+            else:
+                pushes = True
+                await self._send(b"".join(map(bytes, rendered)))
+        if pushes:
+            async with self._turn:
+                while True:
+                    reply = (await self._hear(float("inf"))).reply
+                    if isinstance(reply, Failure):
+                        raise RequestRefused(reply)
+                    if isinstance(reply, calls.Followed | calls.Fetched) and reply.slices:
+                        yield tasks.as_followed(reply)
+        at = await self.run(tasks.find_start(topic, partition, offset))
+        pause_s = POLL_MIN_S
+        while True:
+            fetched = await self.run(tasks.fetch(topic, partition, at))
+            if fetched.slices:
+                at = fetched.next_offset
+                pause_s = POLL_MIN_S
+                yield tasks.as_followed(fetched)
+            else:
+                await trio.sleep(pause_s)
+                pause_s = min(2 * pause_s, POLL_MAX_S)
+
+    async def produce(
+        self,
+        topic: str,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None] | None = None,
+        partition: int | None = None,
+        *,
+        acks: calls.Acks = calls.Acks.LEADER,
+    ) -> list[Produced]:
+        """Appends records; see `task.produce`."""
+        turn = next(self._produced)
+        return await self.run(tasks.produce(topic, values, keys, partition, acks=acks, turn=turn))
+
+    async def fetch(
+        self,
+        topic: str,
+        partition: int = 0,
+        offset: Offset = tasks.EARLIEST,
+        *,
+        records_max: int = 1000,
+    ) -> list[Record]:
+        """The records from an offset on, as many as one answer holds."""
+        task = tasks.fetch(topic, partition, offset, records_max=records_max)
+        return tasks.records_of(await self.run(task))
+
+    async def create_topic(self, topic: str, partitions: int) -> TopicDescription:
+        """Makes a topic."""
+        return await self.run(tasks.create_topic(topic, partitions))
+
+    async def delete_topic(self, topic: str) -> None:
+        """Deletes a topic."""
+        await self.run(tasks.delete_topic(topic))
+
+    async def topics(self) -> list[TopicDescription]:
+        """All topics, as far as the dialect tells."""
+        return await self.run(tasks.list_topics())
+
+    async def describe(self, topic: str) -> TopicDescription:
+        """One topic, as far as the dialect tells."""
+        return await self.run(tasks.describe_topic(topic))
+
+    async def commit(self, topic: str, group: str, partition: int, offset: int) -> None:
+        """Stores the next offset that the group is to read."""
+        await self.run(tasks.commit(topic, group, partition, offset))
+
+    async def committed(self, topic: str, group: str, partition: int) -> int | None:
+        """The next offset that the group is to read, or None."""
+        return await self.run(tasks.committed(topic, group, partition))
+
+    async def aclose(self) -> None:
+        """Closes the connection."""
+        await trio.aclose_forcefully(self._stream)
+
+
+@asynccontextmanager
+async def open_client(
+    dialect: str,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    *,
+    connect_timeout_s: float = CONNECT_TIMEOUT_S,
+    read_timeout_s: float = READ_TIMEOUT_S,
+) -> AsyncIterator[Client]:
+    """A client of this dialect, connected; `port` None is the dialect's customary one.
+
+    Raises:
+        KeyError: There is no such dialect.
+        Unreachable: No connection within `connect_timeout_s`.
+    """
+    spoken = dialect_of(dialect)
+    port = spoken.port if port is None else port
+    address = f"{dialect} server {host}:{port}"
+    try:
+        with trio.fail_after(connect_timeout_s):
+            stream = await trio.open_tcp_stream(host, port)
+    except trio.TooSlowError:
+        raise Unreachable(f"{address}: no connection within {connect_timeout_s} s") from None
+    except OSError as error:
+        raise Unreachable(f"{address}: {error.strerror or error}") from error
+    client = Client(stream, spoken.speaker(), address=address, read_timeout_s=read_timeout_s)
+    try:
+        yield client
+    finally:
+        await client.aclose()

@@ -1,0 +1,274 @@
+"""The synchronous face of the client: the same as `clients.connection`, over a blocking socket.
+
+::
+
+    with connect("v1") as client:
+        client.produce("orders", [b"one"], keys=[b"k"])
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections import deque
+from contextlib import contextmanager
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from dragoman.clients import task as tasks
+from dragoman.clients.connection import (
+    CONNECT_TIMEOUT_S,
+    POLL_MAX_S,
+    POLL_MIN_S,
+    READ_TIMEOUT_S,
+    RECEIVE_BYTES,
+)
+from dragoman.clients.error import ConnectionLost, NoAnswer, RequestRefused, Unreachable
+from dragoman.codecs.base import ProtocolError, Unsayable
+from dragoman.codecs.registry import dialect as dialect_of
+from dragoman.core import calls
+from dragoman.core.error import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dragoman.clients.task import Offset, Result, Task
+    from dragoman.codecs.base import Speaker, Told
+    from dragoman.core.batch import Record
+    from dragoman.core.calls import Followed, Produced, Reply, Request, TopicDescription
+
+
+class SyncClient:
+    """One connection, made by `connect`; not to be shared between threads.
+
+    Args:
+        connected: A socket to a server of the speaker's dialect.
+        speaker: The client's half of the wire.
+        address: For messages.
+    """
+
+    def __init__(
+        self,
+        connected: socket.socket,
+        speaker: Speaker,
+        *,
+        address: str = "the server",
+        read_timeout_s: float = READ_TIMEOUT_S,
+    ) -> None:
+        self.address = address
+        self.read_timeout_s = read_timeout_s
+        self._socket = connected
+        self._speaker = speaker
+        self._heard: deque[Told] = deque()
+        self._produced = count()
+        connected.settimeout(read_timeout_s)
+
+    def ask(self, request: Request) -> Reply:
+        """Sends a request and waits for its reply.
+
+        Raises:
+            Unsayable: The dialect has no words for it; nothing was sent.
+            RequestRefused: The server refused it.
+            ConnectionLost, NoAnswer: The connection is of no more use.
+        """
+        (reply,) = self.ask_many([request])
+        if isinstance(reply, Failure):
+            raise RequestRefused(reply)
+        return reply
+
+    def ask_many(self, requests: Sequence[Request]) -> list[Reply | Failure]:
+        """Sends requests together and waits for all their replies, in order.
+
+        Raises:
+            Unsayable: The dialect has no words for one of them. Those before it were served.
+        """
+        rendered: list[bytes] = []
+        unsayable: Unsayable | None = None
+        owed = 0
+        for request in requests:
+            try:
+                rendered += map(bytes, self._speaker.ask(request))
+            except Unsayable as error:
+                unsayable = error
+                break
+            owed += 1
+        replies: list[Reply | Failure] = []
+        if owed:
+            self._send(b"".join(rendered))
+            while len(replies) < owed:
+                told = self._hear()
+                if not told.push:
+                    replies.append(told.reply)
+        if unsayable is not None:
+            raise unsayable
+        return replies
+
+    def run(self, task: Task[Result]) -> Result:
+        """Drives a task of `clients.task`."""
+        send: Any = task.send
+        argument: Any = None
+        while True:
+            try:
+                requests = send(argument)
+            except StopIteration as done:
+                result: Result = done.value
+                return result
+            try:
+                replies = self.ask_many(requests)
+                for reply in replies:
+                    if isinstance(reply, Failure):
+                        raise RequestRefused(reply)
+            except (Unsayable, RequestRefused) as error:
+                send, argument = task.throw, error
+            else:
+                send, argument = task.send, replies
+
+    def _send(self, data: bytes) -> None:
+        try:
+            self._socket.sendall(data)
+        except TimeoutError:
+            self.close()
+            raise NoAnswer(f"{self.address} took no data for {self.read_timeout_s} s") from None
+        except OSError as error:
+            raise ConnectionLost(f"{self.address} closed the connection") from error
+
+    def _hear(self) -> Told:
+        """The next thing that the server says."""
+        while not self._heard:
+            try:
+                data = self._socket.recv(RECEIVE_BYTES)
+            except TimeoutError:
+                self.close()
+                waited = f"within {self.read_timeout_s} s"
+                raise NoAnswer(f"{self.address} did not answer {waited}") from None
+            except OSError as error:
+                raise ConnectionLost(f"{self.address} closed the connection") from error
+            if not data:
+                raise ConnectionLost(f"{self.address} closed the connection")
+            try:
+                self._heard += self._speaker.receive(data)
+            except ProtocolError as error:
+                self.close()
+                raise ConnectionLost(f"{self.address} broke the protocol: {error}") from error
+        return self._heard.popleft()
+
+    def follow(
+        self, topic: str, partition: int = 0, offset: Offset = tasks.LATEST
+    ) -> Iterator[Followed]:
+        """Yields the partition's records as they become visible, for ever.
+
+        A dialect that pushes has the whole connection until it is closed: open one a follow. One
+        that does not is asked again and again.
+        """
+        request = tasks.follow_request(topic, partition, offset, idle_us=2_000_000)
+        try:
+            rendered = self._speaker.ask(request)
+        except Unsayable:
+            yield from self._follow_by_asking(topic, partition, offset)
+        else:
+            self._send(b"".join(map(bytes, rendered)))
+            self._socket.settimeout(None)
+            while True:
+                reply = self._hear().reply
+                if isinstance(reply, Failure):
+                    raise RequestRefused(reply)
+                if isinstance(reply, calls.Followed | calls.Fetched) and reply.slices:
+                    yield tasks.as_followed(reply)
+
+    def _follow_by_asking(self, topic: str, partition: int, offset: Offset) -> Iterator[Followed]:
+        at = self.run(tasks.find_start(topic, partition, offset))
+        pause_s = POLL_MIN_S
+        while True:
+            fetched = self.run(tasks.fetch(topic, partition, at))
+            if fetched.slices:
+                at = fetched.next_offset
+                pause_s = POLL_MIN_S
+                yield tasks.as_followed(fetched)
+            else:
+                time.sleep(pause_s)
+                pause_s = min(2 * pause_s, POLL_MAX_S)
+
+    def produce(
+        self,
+        topic: str,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None] | None = None,
+        partition: int | None = None,
+        *,
+        acks: calls.Acks = calls.Acks.LEADER,
+    ) -> list[Produced]:
+        """Appends records; see `task.produce`."""
+        turn = next(self._produced)
+        return self.run(tasks.produce(topic, values, keys, partition, acks=acks, turn=turn))
+
+    def fetch(
+        self,
+        topic: str,
+        partition: int = 0,
+        offset: Offset = tasks.EARLIEST,
+        *,
+        records_max: int = 1000,
+    ) -> list[Record]:
+        """The records from an offset on, as many as one answer holds."""
+        task = tasks.fetch(topic, partition, offset, records_max=records_max)
+        return tasks.records_of(self.run(task))
+
+    def create_topic(self, topic: str, partitions: int) -> TopicDescription:
+        """Makes a topic."""
+        return self.run(tasks.create_topic(topic, partitions))
+
+    def delete_topic(self, topic: str) -> None:
+        """Deletes a topic."""
+        self.run(tasks.delete_topic(topic))
+
+    def topics(self) -> list[TopicDescription]:
+        """All topics, as far as the dialect tells."""
+        return self.run(tasks.list_topics())
+
+    def describe(self, topic: str) -> TopicDescription:
+        """One topic, as far as the dialect tells."""
+        return self.run(tasks.describe_topic(topic))
+
+    def commit(self, topic: str, group: str, partition: int, offset: int) -> None:
+        """Stores the next offset that the group is to read."""
+        self.run(tasks.commit(topic, group, partition, offset))
+
+    def committed(self, topic: str, group: str, partition: int) -> int | None:
+        """The next offset that the group is to read, or None."""
+        return self.run(tasks.committed(topic, group, partition))
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._socket.close()
+
+
+@contextmanager
+def connect(
+    dialect: str,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    *,
+    connect_timeout_s: float = CONNECT_TIMEOUT_S,
+    read_timeout_s: float = READ_TIMEOUT_S,
+) -> Iterator[SyncClient]:
+    """A client of this dialect, connected; `port` None is the dialect's customary one.
+
+    Raises:
+        KeyError: There is no such dialect.
+        Unreachable: No connection within `connect_timeout_s`.
+    """
+    spoken = dialect_of(dialect)
+    port = spoken.port if port is None else port
+    address = f"{dialect} server {host}:{port}"
+    try:
+        connected = socket.create_connection((host, port), connect_timeout_s)
+    except TimeoutError:
+        raise Unreachable(f"{address}: no connection within {connect_timeout_s} s") from None
+    except OSError as error:
+        raise Unreachable(f"{address}: {error.strerror or error}") from error
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    client = SyncClient(connected, spoken.speaker(), address=address, read_timeout_s=read_timeout_s)
+    try:
+        yield client
+    finally:
+        client.close()

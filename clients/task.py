@@ -1,0 +1,368 @@
+"""What a client does in several requests, without any I/O: generators that both faces drive.
+
+A task yields a tuple of requests, which are sent together, and is resumed with their replies, or
+with the exception that the first of them met (`Unsayable` or `RequestRefused`). Dialects differ in
+what they can say: each task asks the best question first and falls back to what every dialect has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dragoman.clients.error import RequestRefused
+from dragoman.codecs.base import Unsayable
+from dragoman.core import calls
+from dragoman.core.batch import Origin, RecordBatch
+from dragoman.core.column import VarColumn
+from dragoman.core.error import ErrorCode, Failure
+from dragoman.core.name import flat_name, split_flat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dragoman.core.batch import Record
+    from dragoman.core.calls import Fetched, Followed, Produced, Request, TopicDescription
+
+Result = TypeVar("Result")
+Task = Generator[tuple[calls.Request, ...], Any, Result]
+
+EARLIEST = "earliest"
+LATEST = "latest"
+Offset = int | str
+"""An absolute offset, EARLIEST or LATEST."""
+
+FETCH_BYTES = 1 << 20
+_FNV_PRIME = 0x100000001B3
+_FNV_BASIS = 0xCBF29CE484222325
+_U64 = (1 << 64) - 1
+
+
+def one(request: Request) -> Task[Any]:
+    """A single request; returns its reply."""
+    (reply,) = yield (request,)
+    return reply
+
+
+def records_of(reply: Fetched | Followed) -> list[Record]:
+    """The records of a reply as rows."""
+    return [
+        record for piece in reply.slices for record in piece.batch.records(piece.first, piece.last)
+    ]
+
+
+# ---------------------------------------------------------------- topics
+
+
+def create_topic(
+    name: str, partitions: int, config: calls.TopicConfig | None = None
+) -> Task[TopicDescription]:
+    """Makes a topic; a dialect whose creation never refuses an existing one grows or keeps it."""
+    namespace, topic = split_flat(name)
+    refusal: Unsayable | None = None
+    for if_exists in (calls.IfExists.REFUSE, calls.IfExists.GROW, calls.IfExists.KEEP):
+        request = calls.CreateTopic(
+            topic,
+            partitions,
+            namespace=namespace,
+            config=config or calls.TopicConfig(),
+            if_exists=if_exists,
+        )
+        try:
+            created = yield from one(request)
+        except Unsayable as error:
+            refusal = refusal or error
+        else:
+            described: TopicDescription = created.topic
+            return described
+    assert refusal is not None
+    raise refusal
+
+
+def delete_topic(name: str) -> Task[None]:
+    """Deletes a topic with its records."""
+    namespace, topic = split_flat(name)
+    yield from one(calls.DeleteTopic(topic, namespace))
+
+
+def list_topics() -> Task[list[TopicDescription]]:
+    """All topics of all namespaces."""
+    try:
+        listed = yield from one(calls.ListTopics())
+    except Unsayable:
+        namespaces = yield from one(calls.ListNamespaces())
+        found: list[TopicDescription] = []
+        for namespace in namespaces.namespaces:
+            listed = yield from one(calls.ListTopics(namespace.name))
+            for topic in listed.topics:
+                topic.namespace = namespace.name
+            found += listed.topics
+        return found
+    return list(listed.topics)
+
+
+def describe_topic(name: str) -> Task[TopicDescription]:
+    """One topic, as far as the dialect tells."""
+    namespace, topic = split_flat(name)
+    try:
+        described = yield from one(calls.DescribeTopic(topic, namespace))
+    except Unsayable:
+        for found in (yield from list_topics()):
+            if (found.namespace, found.name) == (namespace, topic):
+                return found
+        missing = f"there is no topic {name}"
+        raise RequestRefused(Failure(ErrorCode.UNKNOWN_TOPIC, missing)) from None
+    answer: TopicDescription = described.topic
+    return answer
+
+
+def partition_count(name: str) -> Task[int]:
+    """How many partitions a topic has; counted by reading where the dialect does not tell."""
+    try:
+        described = yield from describe_topic(name)
+        return len(described.partitions)
+    except Unsayable:
+        pass
+    namespace, topic = split_flat(name)
+    count = 0
+    while True:
+        try:
+            yield from one(calls.Fetch(topic, count, namespace=namespace, records_max=1))
+        except RequestRefused as refused:
+            if refused.code is ErrorCode.UNKNOWN_PARTITION and count:
+                return count
+            raise
+        count += 1
+
+
+# ---------------------------------------------------------------- writing
+
+
+def produce(
+    name: str,
+    values: Sequence[bytes | None],
+    keys: Sequence[bytes | None] | None = None,
+    partition: int | None = None,
+    *,
+    acks: calls.Acks = calls.Acks.LEADER,
+    turn: int = 0,
+) -> Task[list[Produced]]:
+    """Appends records, in as few requests as the dialect allows.
+
+    Without a partition the server chooses: by key, or in turn. Where it cannot, the partition is
+    chosen here, by FNV-1a of the key or in turn.
+
+    Args:
+        turn: The number of produces so far, for choosing in turn.
+    """
+    if keys is not None and len(keys) != len(values):
+        raise ValueError(f"{len(keys)} keys for {len(values)} values")
+    if not values:
+        return []
+    rows = [*zip(values, keys or [None] * len(values), strict=True)]
+    if partition is not None:
+        return (yield from _produce_all([_produce(name, rows, partition, acks)]))
+    refusal: Unsayable | None = None
+    for plan in (_whole, _chosen_here, _by_key, _singly):
+        try:
+            requests = yield from plan(name, rows, acks, turn)
+            return (yield from _produce_all(requests))
+        except Unsayable as error:
+            refusal = refusal or error
+    assert refusal is not None
+    raise refusal
+
+
+Rows = list[tuple[bytes | None, bytes | None]]
+
+
+def _produce(name: str, rows: Rows, route: calls.Route, acks: calls.Acks) -> calls.Produce:
+    namespace, topic = split_flat(name)
+    keys = [key for _, key in rows]
+    batch = RecordBatch(
+        len(rows),
+        VarColumn.of([value for value, _ in rows]),
+        origin=Origin.NONE,
+        keys=VarColumn.of(keys) if any(key is not None for key in keys) else None,
+    )
+    return calls.Produce(topic, batch, route, namespace, acks)
+
+
+def _produce_all(requests: list[calls.Produce]) -> Task[list[Produced]]:
+    replies = yield tuple(requests)
+    return [reply for reply in replies if isinstance(reply, calls.Produced)]
+
+
+def _whole(name: str, rows: Rows, acks: calls.Acks, turn: int) -> Task[list[calls.Produce]]:
+    """One request, the server chooses the partition."""
+    return [_produce(name, rows, calls.ROUND_ROBIN, acks)]
+    yield ()
+
+
+def _chosen_here(name: str, rows: Rows, acks: calls.Acks, turn: int) -> Task[list[calls.Produce]]:
+    """A request a partition: the dialect leaves the choice to its clients."""
+    count = yield from partition_count(name)
+    if not count:
+        raise RequestRefused(Failure(ErrorCode.NO_PARTITIONS, f"{name} has no partition"))
+    dealt: dict[int, Rows] = {}
+    for row in rows:
+        key = row[1]
+        dealt.setdefault((turn if key is None else fnv1a_64(key)) % count, []).append(row)
+    return [_produce(name, share, partition, acks) for partition, share in dealt.items()]
+
+
+def _by_key(name: str, rows: Rows, acks: calls.Acks, turn: int) -> Task[list[calls.Produce]]:
+    """A request for each run of one key."""
+    return [
+        _produce(name, list(run), calls.ROUND_ROBIN, acks)
+        for _, run in groupby(rows, key=lambda row: row[1])
+    ]
+    yield ()
+
+
+def _singly(name: str, rows: Rows, acks: calls.Acks, turn: int) -> Task[list[calls.Produce]]:
+    """A request a record."""
+    return [_produce(name, [row], calls.ROUND_ROBIN, acks) for row in rows]
+    yield ()
+
+
+def fnv1a_64(data: bytes) -> int:
+    """FNV-1a of 64 bits, the rule by which Cursus clients and servers spread keys."""
+    value = _FNV_BASIS
+    for byte in data:
+        value = (value ^ byte) * _FNV_PRIME & _U64
+    return value
+
+
+# ---------------------------------------------------------------- reading
+
+
+def fetch(
+    name: str,
+    partition: int,
+    offset: Offset = EARLIEST,
+    *,
+    records_max: int = 1000,
+    bytes_max: int = FETCH_BYTES,
+    wait_us: int = 0,
+) -> Task[Fetched]:
+    """Reads from an offset; nothing to read is an empty answer."""
+    request = _fetch(name, partition, offset)
+    request.records_max, request.bytes_max, request.wait_us = records_max, bytes_max, wait_us
+    try:
+        fetched = yield from one(request)
+    except Unsayable:
+        if request.whence is calls.Whence.OFFSET:
+            raise
+        start = yield from find_offset(name, partition, offset)
+        request.whence, request.offset = calls.Whence.OFFSET, start
+        fetched = yield from one(request)
+    answer: Fetched = fetched
+    return answer
+
+
+def _fetch(name: str, partition: int, offset: Offset) -> calls.Fetch:
+    namespace, topic = split_flat(name)
+    request = calls.Fetch(topic, partition, namespace=namespace)
+    if isinstance(offset, int):
+        request.offset = offset
+    else:
+        request.whence = whence_of(offset)
+    return request
+
+
+def whence_of(offset: str) -> calls.Whence:
+    """EARLIEST or LATEST in core's words."""
+    if offset not in (EARLIEST, LATEST):
+        raise ValueError(f"an offset is a number, {EARLIEST} or {LATEST}, not {offset!r}")
+    return calls.Whence.EARLIEST if offset == EARLIEST else calls.Whence.LATEST
+
+
+def find_offset(name: str, partition: int, offset: Offset) -> Task[int]:
+    """The number of EARLIEST or LATEST in dialects that read by number alone."""
+    if isinstance(offset, int):
+        return offset
+    at = 0
+    latest = whence_of(offset) is calls.Whence.LATEST
+    while True:
+        request = _fetch(name, partition, at)
+        try:
+            fetched = yield from one(request)
+        except RequestRefused as refused:
+            earliest = refused.failure.facts.get("earliest")
+            if refused.code is not ErrorCode.OFFSET_OUT_OF_RANGE or not isinstance(earliest, int):
+                raise
+            if earliest <= at:
+                return at
+            at = earliest
+            continue
+        if not latest:
+            return int(fetched.start_offset)
+        if fetched.high_watermark:
+            return int(fetched.high_watermark)
+        if not fetched.count:
+            return at
+        at = fetched.next_offset
+
+
+def find_start(name: str, partition: int, offset: Offset) -> Task[int]:
+    """The number where a follow begins that has to ask again and again."""
+    if offset == LATEST:
+        try:
+            fetched = yield from one(_fetch(name, partition, offset))
+        except Unsayable:
+            pass
+        else:
+            if fetched.next_offset:
+                return int(fetched.next_offset)
+    return (yield from find_offset(name, partition, offset))
+
+
+def follow_request(
+    name: str, partition: int, offset: Offset, *, group: str = "", idle_us: int = 0
+) -> calls.Follow:
+    """The subscription to one partition."""
+    namespace, topic = split_flat(name)
+    request = calls.Follow(topic, partition, namespace=namespace, group=group, idle_us=idle_us)
+    if isinstance(offset, int):
+        request.offset = offset
+    else:
+        request.whence = whence_of(offset)
+    return request
+
+
+def as_followed(fetched: Fetched | Followed) -> Followed:
+    """A fetch's answer in the form of a push."""
+    return calls.Followed(
+        fetched.namespace,
+        fetched.topic,
+        fetched.partition,
+        fetched.slices,
+        fetched.start_offset,
+        fetched.next_offset,
+        fetched.high_watermark,
+        fetched.log_start_offset,
+    )
+
+
+# ---------------------------------------------------------------- offsets
+
+
+def commit(name: str, group: str, partition: int, offset: int) -> Task[None]:
+    """Stores the next offset that the group is to read."""
+    namespace, topic = split_flat(name)
+    yield from one(calls.CommitOffset(topic, group, ((partition, offset),), namespace))
+
+
+def committed(name: str, group: str, partition: int) -> Task[int | None]:
+    """The next offset that the group is to read, or None where nothing was committed."""
+    namespace, topic = split_flat(name)
+    fetched = yield from one(calls.FetchOffset(topic, group, partition, namespace))
+    answer: int | None = fetched.offset
+    return answer
+
+
+def topic_names(topics: Iterator[TopicDescription] | list[TopicDescription]) -> list[str]:
+    """The names of topics as flat dialects write them."""
+    return [flat_name(topic.namespace, topic.name) for topic in topics]
