@@ -165,10 +165,11 @@ class IggyCodec:
             stream = translate.key_of(head.stream_kind, head.stream_value)
             topic = translate.key_of(head.topic_kind, head.topic_value)
             key = head.partitioning_value
-            route = _route(head.partitioning_kind, key)
             if at == end:
                 raise Bad(error.INVALID_MESSAGES_COUNT, "a send carries no message")
-            count, ids, raw, values = iggy_send.decode_records(data, at, end)
+            route = _route(head.partitioning_kind, key)
+            columns = iggy_send.decode_records(data, at, end)
+            count, values, raw = columns.count, columns.payload, columns.headers
             check_payloads(values, count)
             headers = None
             if raw:
@@ -191,7 +192,7 @@ class IggyCodec:
             origin=Origin.IGGY,
             keys=keys,
             headers=headers,
-            ids=self._ids.fill(ids),
+            ids=self._ids.fill(columns.id),
         )
         tag = Tag(cmd.SEND_MESSAGES, type(stream) is str, type(topic) is str)
         return Asked(tag, calls.Produce(topic, batch, route, stream))
@@ -247,14 +248,14 @@ def _route(kind: int, value: bytes) -> calls.Route:
     """Where the messages go; 3007 for partition 0 comes after the look-up of stream and topic."""
     if kind == cmd.BALANCED:
         return calls.ROUND_ROBIN
+    if kind in (cmd.PARTITION_ID, cmd.MESSAGES_KEY) and not value:
+        raise Bad(error.INVALID_KEY_LENGTH, "a partitioning without its value")
     if kind == cmd.PARTITION_ID:
         if len(value) != 4:
             raise Bad(error.CANNOT_PARSE_SLICE, f"a partition id of {len(value)} bytes")
         (number,) = _LENGTH(value)
         return number - 1 if number else translate.NOWHERE
     if kind == cmd.MESSAGES_KEY:
-        if not value:
-            raise Bad(error.INVALID_KEY_LENGTH, "a messages key of 0 bytes")
         # The dialect's rule is `hash mod n` of 1-based partitions, where 0 becomes n.
         return calls.ByHash(mmh3.hash128(value, 0, True, signed=False) - 1)
     raise Bad(error.INVALID_COMMAND, f"a partitioning of kind {kind}")

@@ -34,7 +34,7 @@ def heard(code: int, request: Request, body: bytes) -> Reply:
         if isinstance(request, calls.Fetch):
             return _fetched(request, body)
         found = None if declared is None else declared.parse(body)
-    except (ConstructError, Malformed, ValueError, struct.error) as reason:
+    except (ConstructError, Malformed, ValueError, OverflowError, struct.error) as reason:
         raise ProtocolError(f"the answer to command {code} is malformed: {reason}") from None
     match request:
         case calls.Ping():

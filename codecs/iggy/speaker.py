@@ -179,25 +179,25 @@ def _create_topic(request: calls.CreateTopic) -> bytes:
                 "stream": _identifier(request.namespace),
                 "number": request.number or chosen_number(request.topic),
                 "partitions": request.partitions,
-                "expiry_s": _expiry(config),
+                "expiry_s": _expiry(config.retention_ms),
                 "name": _name(request.topic),
             }
         )
     )
 
 
-def _expiry(config: calls.TopicConfig) -> int:
-    seconds, rest = divmod(config.retention_ms, 1000)
+def _expiry(retention_ms: int) -> int:
+    seconds, rest = divmod(retention_ms, 1000)
     if rest or seconds > _U32_MAX:
         raise Unsayable("Iggy keeps records for whole seconds, at most 2^32 of them")
     return seconds
 
 
 def _update_topic(request: calls.UpdateTopic) -> bytes:
-    if request.name is None or request.config is None:
-        raise Unsayable("Iggy updates name and expiry of a topic together")
+    if request.name is None or request.retention_ms is None or request.config is not None:
+        raise Unsayable("Iggy updates name and retention_ms of a topic together, and nothing else")
     place = _place(request.namespace, request.topic)
-    asked = place | {"expiry_s": _expiry(request.config), "name": _name(request.name)}
+    asked = place | {"expiry_s": _expiry(request.retention_ms), "name": _name(request.name)}
     return bytes(wire.UPDATE_TOPIC.build(asked))
 
 

@@ -213,8 +213,8 @@ def administer(code: int, body: bytes) -> tuple[Tag, Request]:
             return tag, calls.DeleteTopic(topic, stream)
         case cmd.UPDATE_TOPIC:
             name = stored_name(asked.name, error.INVALID_TOPIC_NAME)
-            config = calls.TopicConfig(retention_ms=1000 * asked.expiry_s)
-            return tag, calls.UpdateTopic(topic, stream, name, config)
+            retention_ms = 1000 * asked.expiry_s
+            return tag, calls.UpdateTopic(topic, stream, name, retention_ms=retention_ms)
     if not 0 < asked.count <= cmd.PARTITIONS_MAX:
         raise Bad(error.TOO_MANY_PARTITIONS, f"a change by {asked.count} partitions")
     if code == cmd.CREATE_PARTITIONS:
