@@ -410,12 +410,17 @@ class TopicCreated:
 
 @dataclass(slots=True)
 class UpdateTopic:
-    """Rename a topic or change its settings; None leaves as is."""
+    """Rename a topic or change its settings; None leaves as is.
+
+    Attributes:
+        retention_ms: Changes this setting alone, for dialects that know no other.
+    """
 
     topic: Key
     namespace: Key = DEFAULT_NAMESPACE
     name: str | None = None
     config: TopicConfig | None = None
+    retention_ms: int | None = None
 
 
 @dataclass(slots=True)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dragoman.core.calls import IfExists, TopicCreated, TopicDeleted, TopicDescribed, TopicsListed
+from dragoman.core.calls import (
+    IfExists,
+    TopicConfig,
+    TopicCreated,
+    TopicDeleted,
+    TopicDescribed,
+    TopicsListed,
+)
 from dragoman.core.change import TopicDropped, TopicPut
 from dragoman.core.describe import config_at_rest, revealed_by
 from dragoman.core.error import EngineError, ErrorCode
@@ -22,7 +29,6 @@ if TYPE_CHECKING:
         Key,
         ListTopics,
         RemovePartitions,
-        TopicConfig,
         UpdateTopic,
     )
     from dragoman.core.catalog import NamespaceState, TopicState
@@ -112,6 +118,9 @@ class Topics:
         if name != state.name and name in topic.namespace.topics:
             raise EngineError(ErrorCode.TOPIC_EXISTS, "there is such a topic", topic=name)
         config = state.config if request.config is None else _checked_config(request.config)
+        if request.retention_ms is not None:
+            alone = _checked_config(TopicConfig(retention_ms=request.retention_ms))
+            config = config | {"retention_ms": alone["retention_ms"]}
         self._directory.check_writable()
         self._put(state, name=name, config=config)
         return self._created(topic, client)
