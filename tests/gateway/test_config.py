@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dragoman.core.storage.options import Durability
+from dragoman.gateway.config import Config, LogFormat, LogLevel, load_config, parse_address
+from dragoman.gateway.table import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def load(
+    tmp_path: Path, text: str = "", environment: dict[str, str] | None = None, **flags: Any
+) -> Config:
+    file = tmp_path / "dragoman.toml"
+    file.write_text(text)
+    return load_config(file, environment or {}, {k.replace("__", "."): v for k, v in flags.items()})
+
+
+def port_of(config: Config, name: str) -> int:
+    return next(one.port for one in config.listeners if one.dialect == name)
+
+
+def test_without_a_word_every_dialect_listens_on_loopback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = load_config(None, {}, {})
+    assert {one.dialect: one.port for one in config.listeners} == {
+        "cursus": 9000,
+        "v1": 9092,
+        "iggy": 8090,
+        "rustlog": 9093,
+    }
+    assert {one.host for one in config.listeners} == {"127.0.0.1"}
+    assert config.storage.durability is Durability.FSYNC
+    assert {one.dialect: one.connections_max for one in config.listeners}["cursus"] == 1_000
+    assert {one.dialect: one.idle_timeout_s for one in config.listeners}["cursus"] == 300.0
+
+
+def test_a_flag_wins_over_a_variable_and_a_variable_over_the_file(tmp_path: Path) -> None:
+    text = "[listeners.v1]\nport = 1000\n[listeners.iggy]\nport = 1001\n[log]\nlevel = 'debug'\n"
+    environment = {
+        "DRAGOMAN_LISTENERS__V1__PORT": "2000",
+        "DRAGOMAN_LISTENERS__IGGY__PORT": "2001",
+        "UNRELATED": "x",
+    }
+    config = load(tmp_path, text, environment, listeners__iggy__port=3001)
+    assert port_of(config, "v1") == 2000
+    assert port_of(config, "iggy") == 3001
+    assert config.log.level is LogLevel.DEBUG
+
+
+def test_sizes_and_times_are_read_in_human_units(tmp_path: Path) -> None:
+    text = """
+    [listeners.cursus]
+    idle_timeout = "90s"
+    frame_bytes_max = "8MiB"
+    [storage]
+    segment_bytes = "16MiB"
+    checkpoint_interval = "2m"
+    """
+    config = load(tmp_path, text)
+    listener = config.listeners[0]
+    assert (listener.idle_timeout_s, listener.frame_bytes_max) == (90.0, 8 << 20)
+    assert config.storage.segment_bytes == 16 << 20
+    assert config.storage.checkpoint_interval_s == 120.0
+
+
+def test_an_interval_names_its_time(tmp_path: Path) -> None:
+    config = load(tmp_path, "[storage]\ndurability = 'interval:250'\n")
+    assert config.storage.durability is Durability.INTERVAL
+    assert config.storage.flush_ms == 250
+
+
+def test_ephemeral_listeners_take_free_ports_of_loopback(tmp_path: Path) -> None:
+    file = tmp_path / "dragoman.toml"
+    file.write_text("[listeners.v1]\nhost = '0.0.0.0'\nport = 9192\n")
+    config = load_config(file, {}, {}, ephemeral=True)
+    assert {(one.host, one.port) for one in config.listeners} == {("127.0.0.1", 0)}
+
+
+def test_a_disabled_listener_is_left_out(tmp_path: Path) -> None:
+    config = load(tmp_path, "[listeners.iggy]\nenabled = false\n")
+    assert "iggy" not in [one.dialect for one in config.listeners]
+
+
+def test_the_log_has_a_format(tmp_path: Path) -> None:
+    assert load(tmp_path, "[log]\nformat = 'json'\n").log.format is LogFormat.JSON
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("datta = 'x'", 'unknown key "datta" in the configuration; did you mean "data"?'),
+        ("[listeners.cursos]\n", 'unknown key "cursos" in listeners; did you mean "cursus"?'),
+        (
+            "[storage]\nsegment_byte = 1",
+            'unknown key "segment_byte" in storage; did you mean "segment_bytes"?',
+        ),
+        ("[storage]\nsegment_bytes = '64 furlongs'", "storage.segment_bytes: '64 furlongs' is"),
+        ("[storage]\ndurability = 'maybe'", "'maybe' is none of fsync, interval, os"),
+        ("[storage]\njournal_files_max = 1", "journal_files_max must be at least 4"),
+        ("[log]\nformat = 'xml'", "'xml' is none of console, json, logfmt"),
+        ("[listeners.v1]\nport = 70000", "listeners.v1.port: 70000 is not a port"),
+        ("[listeners.v1]\nport = 'many'", "listeners.v1.port: could not convert"),
+        ("[listeners.v1]\nenabled = 'perhaps'", "is neither true nor false"),
+        ("[listeners.v1]\ntls_cert = 'a.pem'", "tls_cert and tls_key belong together"),
+        ("[listeners.v1]\nconnections_max = 0", "at least one connection"),
+        ("[listeners.v1]\nadvertised = 'nowhere'", "'nowhere' is not host:port"),
+        ("[listeners.v1]\nnonsense = 1", "listeners.v1: "),
+        ("listeners = 3", '"listeners" is a section, not a value'),
+        ("data = ", "is not TOML"),
+        ("insecure = 3", "3 is neither true nor false"),
+        (
+            "[listeners]\n"
+            + "".join(f"{n}.enabled=false\n" for n in ("cursus", "v1", "iggy"))
+            + "rustlog.enabled=false",
+            "every listener is disabled",
+        ),
+    ],
+)
+def test_what_is_wrong_is_refused_in_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load(tmp_path, text)
+    assert sentence in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_named_file_that_is_missing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no configuration file"):
+        load_config(tmp_path / "absent.toml", {}, {})
+
+
+def test_a_public_address_needs_a_word(tmp_path: Path) -> None:
+    text = "[listeners.v1]\nhost = '0.0.0.0'\n"
+    with pytest.raises(ConfigError, match="pass --insecure to accept that"):
+        load(tmp_path, text)
+    assert load(tmp_path, text, insecure=True).insecure
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.5", "::1"])
+def test_loopback_has_many_names(tmp_path: Path, host: str) -> None:
+    assert load(tmp_path, f"[listeners.v1]\nhost = '{host}'\n").listeners[1].host == host
+
+
+def test_an_address_is_a_host_and_a_port() -> None:
+    assert parse_address("log.example:9000", "x") == ("log.example", 9000)
+    assert parse_address("[::1]:9000", "x") == ("::1", 9000)
