@@ -77,30 +77,31 @@ def read_records(data: bytes, at: int, end: int, count: int) -> VarColumn:
         if at + stride * count <= end:
             if count == 1:
                 return VarColumn.single(data[at + 4 : at + stride])
-            column = _equal_records(data[at : at + stride * count], size, count)
+            column = _equal_records(data, at, size, count)
             if column is not None:
                 return column
     return _mixed_records(data, at, end, count)
 
 
-def _equal_records(body: bytes, size: int, count: int) -> VarColumn | None:
+def _equal_records(data: bytes, at: int, size: int, count: int) -> VarColumn | None:
     """The column of records that all have one size, or None where they do not.
 
     Four strided slices compare every length at once: where each position that would hold a length
     holds this one, reading one record after the other finds exactly these.
     """
     stride = 4 + size
-    for place in range(4):
-        if body[place::stride].count(body[place]) != count:
+    end = at + stride * count
+    for place in range(at, at + 4):
+        if data[place:end:stride].count(data[place]) != count:
             return None
     if not size:
         return VarColumn.uniform(b"", 0, count)
     if size <= _STRIDED_BYTES_MAX:
-        blob = bytearray(body)
+        blob = bytearray(memoryview(data)[at:end])
         for width in range(stride, size, -1):
             del blob[0::width]
         return VarColumn.uniform(blob, size, count)
-    pieces = [body[start : start + size] for start in range(4, len(body), stride)]
+    pieces = [data[start : start + size] for start in range(at + 4, end, stride)]
     return VarColumn.uniform(b"".join(pieces), size, count)
 
 

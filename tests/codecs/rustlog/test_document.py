@@ -269,6 +269,11 @@ FETCH = '{"Fetch":{"topic":"t","partition":%s,"offset":%s,"max_bytes":%s}}'
             "duplicate field `topic`",
         ),
         (
+            '{"CreateTopic":{"topic":"t","partition_count":1},'
+            '"CreateTopic":{"topic":"u","partition_count":1}}',
+            "expected an object with one key, found 2",
+        ),
+        (
             '{"OffsetFetch":{"topic":"t","partition":0,"group_id":null}}',
             "invalid value for `group_id`: expected a string",
         ),
