@@ -1,0 +1,102 @@
+"""Retention by age and size, by topic or by the server's default."""
+
+from __future__ import annotations
+
+from dragoman.core.calls import CreateTopic, DescribeTopic, Produce, TopicConfig, UpdateTopic
+from support.log import Log, batch
+
+
+def log_start(log: Log, topic: str = "t") -> int:
+    found = log.ask(DescribeTopic(topic)).topic.partitions[0].log_start_offset
+    assert isinstance(found, int)
+    return found
+
+
+def filled(config: TopicConfig, **options: int) -> Log:
+    """Topic t with 5 records of 100 bytes, a second apart, each a closed segment but the last."""
+    log = Log(**options)
+    log.ask(CreateTopic("t", 1, config=config))
+    for _ in range(5):
+        log.ask(Produce("t", batch(bytes(100)), 0))
+        log.pass_time(1)
+    return log
+
+
+def test_what_is_older_than_the_topic_keeps_is_trimmed() -> None:
+    log = filled(TopicConfig(retention_ms=10_000))
+    assert log_start(log) == 0
+    log.pass_time(7)
+    log.flush()
+    assert log_start(log) == 2
+    assert len(log.read("t")) == 3
+
+
+def test_the_newest_segment_stays_whatever_its_age() -> None:
+    log = filled(TopicConfig(retention_ms=1))
+    log.pass_time(100)
+    assert log_start(log) == 4
+
+
+def test_what_is_more_than_the_topic_keeps_is_trimmed() -> None:
+    log = filled(TopicConfig(retention_bytes=400))
+    log.pass_time(10)
+    assert log_start(log) == 3
+
+
+def test_without_limits_everything_is_kept() -> None:
+    log = filled(TopicConfig())
+    log.pass_time(1_000_000)
+    assert log_start(log) == 0
+
+
+def test_the_servers_default_counts_where_the_topic_names_none() -> None:
+    log = filled(TopicConfig(), retention_ms=1)
+    log.pass_time(10)
+    assert log_start(log) == 4
+
+
+def test_a_changed_setting_counts_from_the_next_check() -> None:
+    log = filled(TopicConfig())
+    log.ask(UpdateTopic("t", config=TopicConfig(retention_ms=1)))
+    log.pass_time(10)
+    assert log_start(log) == 4
+
+
+def test_a_trim_survives_a_restart() -> None:
+    log = filled(TopicConfig(retention_ms=1))
+    log.pass_time(10)
+    log.flush()
+    again = Log(log.store.restarted())
+    assert log_start(again) == 4
+    assert again.put("t", b"x").base_offset == 5
+
+
+def test_records_that_are_not_durable_yet_are_never_trimmed() -> None:
+    log = filled(TopicConfig(retention_ms=1))
+    log.hand(Produce("t", batch(b"a"), 0))
+    work = log.engine.take_flush()
+    assert work is not None
+    log.pass_time(10)
+    assert log.engine.statistics()["retention_trims"] == 1
+    log.engine.flushed(work, None, log.now)
+    assert log_start(log) <= 5
+
+
+def test_many_partitions_are_checked_over_several_ticks() -> None:
+    log = Log(retention_ms=1)
+    log.ask(CreateTopic("t", 100))
+    for partition in (0, 99):
+        for _ in range(2):
+            log.ask(Produce("t", batch(b"x"), partition))
+    log.pass_time(10)
+    assert log.engine.statistics()["retention_trims"] == 1
+    log.pass_time(0.05)
+    assert log.engine.statistics()["retention_trims"] == 2
+
+
+def test_a_fenced_log_is_left_alone() -> None:
+    log = filled(TopicConfig(retention_ms=1))
+    log.hand(Produce("t", batch(b"a"), 0))
+    log.flush(OSError(5, "I/O error"))
+    log.pass_time(10)
+    assert log.engine.statistics()["retention_trims"] == 0
