@@ -1,0 +1,200 @@
+"""Checkpoints: segments synced, a catalog written, and only then anything freed or removed.
+
+A checkpoint stands for one sequence S, the newest whose batches all segments have been given. Its
+catalog is the previous one with the journal's entries up to S folded in, never a copy of the live
+state. The steps, each of which must have succeeded before the next::
+
+    fold -> sync dirty segments -> sync directories of new files -> write the catalog, sync, rename,
+    sync its directory -> remove catalogs before the previous one -> remove files no longer named
+
+A file that the last catalog names is therefore never removed before a later catalog without it
+stands. If a step fails the store is fenced and nothing is freed; only a full disk before the
+catalog stands may be waited out.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
+
+from dragoman.core.interface import WorkLane
+from dragoman.core.storage.catalog_file import (
+    CatalogImage,
+    LogRow,
+    catalog_sequences,
+    write_catalog,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from dragoman.core.catalog import Catalog
+    from dragoman.core.storage.disk import Disk
+    from dragoman.core.storage.files import OpenFiles
+    from dragoman.core.storage.fold import Folding
+    from dragoman.core.storage.layout import Layout
+    from dragoman.core.storage.log import PartitionLog
+
+SYNC_THREADS = 8
+"""Beyond eight parallel syncs the measured time no longer falls on a small machine."""
+
+LogKey = tuple[int, int, int]
+"""Topic id, partition and birth of one partition's life."""
+
+
+def log_key(log: PartitionLog) -> LogKey:
+    """What names one life of a partition."""
+    return log.topic_id, log.partition, log.born
+
+
+def log_row(log: PartitionLog) -> LogRow:
+    """A partition's files as a catalog names them."""
+    rows = [(s.base, s.size, s.next_offset, s.max_timestamp_us) for s in log.segments if s.size]
+    return LogRow(log.topic_id, log.partition, log.born, rows)
+
+
+class Doomed(NamedTuple):
+    """Files of one log that no catalog names any more; `last` where the whole log goes."""
+
+    log: PartitionLog
+    paths: list[str]
+    last: bool
+
+
+class CheckpointState:
+    """What the previous checkpoint left; only checkpoints touch it, one at a time.
+
+    Attributes:
+        catalog: The state that the newest catalog file holds.
+        rows: The files that it names.
+        sequence, previous_sequence: Of the newest catalog file, and of the one before it.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        rows: dict[LogKey, LogRow],
+        *,
+        sequence: int,
+        previous_sequence: int,
+    ) -> None:
+        self.catalog = catalog
+        self.rows = rows
+        self.sequence = sequence
+        self.previous_sequence = previous_sequence
+
+
+class Checkpoint:
+    """One checkpoint.
+
+    Attributes:
+        sequence, group: What it stands for.
+        paths: The segments to sync, whose descriptors are held.
+        freed: Where the journal may be freed up to, once it ran.
+        clean: It ends an orderly stop.
+    """
+
+    lane = WorkLane.CHECKPOINT
+
+    def __init__(
+        self,
+        disk: Disk,
+        layout: Layout,
+        files: OpenFiles,
+        state: CheckpointState,
+        folding: Folding,
+        *,
+        sequence: int,
+        group: int,
+        incarnation: int,
+        clean: bool,
+        paths: Collection[str],
+        directories: Collection[str],
+        updates: list[LogRow],
+        doomed: list[Doomed],
+    ) -> None:
+        self._disk = disk
+        self._layout = layout
+        self._files = files
+        self._state = state
+        self._folding = folding
+        self._incarnation = incarnation
+        self._directories = directories
+        self._updates = updates
+        self._doomed = doomed
+        self.sequence = sequence
+        self.group = group
+        self.clean = clean
+        self.paths = paths
+        self.freed = 0
+        self._stands = False
+
+    def run(self) -> None:
+        """Does all steps; run again after a full disk, it goes on from the first."""
+        if not self._stands:
+            self._fold()
+            self._sync()
+            self._write()
+            self._stands = True
+        self._remove()
+
+    def _fold(self) -> None:
+        state = self._state
+        self._folding.apply(state.catalog)
+        for row in self._updates:
+            state.rows[row[:3]] = row
+        for doomed in self._doomed:
+            if doomed.last:
+                state.rows.pop(log_key(doomed.log), None)
+
+    def _sync(self) -> None:
+        disk, files = self._disk, self._files
+
+        def sync(path: str) -> None:
+            fd = files.acquire(path)
+            try:
+                disk.sync(fd)
+            finally:
+                files.release(path)
+
+        if len(self.paths) > 1:
+            with ThreadPoolExecutor(min(SYNC_THREADS, len(self.paths))) as pool:
+                list(pool.map(sync, self.paths))
+        else:
+            for path in self.paths:
+                sync(path)
+        for directory in sorted(self._directories, reverse=True):
+            disk.sync_directory(directory)
+
+    def _write(self) -> None:
+        state = self._state
+        write_catalog(
+            self._disk,
+            self._layout,
+            CatalogImage(
+                self.sequence,
+                self.group,
+                self._incarnation,
+                self.clean,
+                state.catalog.to_json(),
+                list(state.rows.values()),
+            ),
+        )
+        if self.sequence != state.sequence:
+            state.previous_sequence, state.sequence = state.sequence, self.sequence
+        self.freed = state.previous_sequence
+
+    def _remove(self) -> None:
+        disk, layout = self._disk, self._layout
+        for sequence in catalog_sequences(disk, layout):
+            if sequence < self._state.previous_sequence:
+                disk.unlink(f"{layout.catalog}/{sequence}.json")
+        for log, paths, last in self._doomed:
+            for path in paths:
+                self._files.forget(path)
+                disk.unlink(path)
+                disk.unlink(path.removesuffix(".log") + ".index")
+            if last:
+                disk.remove_directory(log.directory)
+                if log.topic_id not in self._state.catalog.topics:
+                    disk.remove_directory(layout.topic_directory(log.topic_id))

@@ -1,0 +1,458 @@
+"""The log on disk: `core.store.Store` over a data directory.
+
+The loop's thread calls everything here; what may block is handed out as work. One flush, one
+segment-lane work and one checkpoint-lane work are under way at most; reads are many. The parts each
+know one thing: what is pending becomes a group (`flush`), groups go to the journal (`journal`),
+then to segments (`segment_work`), and a checkpoint makes that stand (`checkpoint`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from dragoman.core import change as ch
+from dragoman.core.catalog import Catalog
+from dragoman.core.error import EngineError, ErrorCode
+from dragoman.core.storage.checkpointer import Checkpointer
+from dragoman.core.storage.disk import RealDisk
+from dragoman.core.storage.files import OpenFiles
+from dragoman.core.storage.flush import (
+    Group,
+    JournalFlush,
+    PendingBatch,
+    PendingChange,
+    build_group,
+)
+from dragoman.core.storage.journal import Journal
+from dragoman.core.storage.layout import Layout
+from dragoman.core.storage.log import Tails
+from dragoman.core.storage.options import Durability, StorageOptions
+from dragoman.core.storage.reading import (
+    ColdCache,
+    SegmentRead,
+    WouldBlock,
+    read_now,
+    time_in_segment,
+)
+from dragoman.core.storage.recovery import recover
+from dragoman.core.storage.writer import SegmentWriter
+from dragoman.core.store import StoreFull
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from dragoman.core.batch import RecordBatch
+    from dragoman.core.change import Change
+    from dragoman.core.clock import Now
+    from dragoman.core.interface import Work
+    from dragoman.core.storage.disk import Disk
+
+_STRUCTURAL = (ch.TopicPut, ch.TopicDropped, ch.NamespaceDropped, ch.Trimmed)
+
+
+class DiskStore:
+    """A `core.store.Store` in a data directory, which it locks and recovers.
+
+    Args:
+        directory: Made where it is missing.
+        disk: What stands for the operating system in tests.
+        give_up_from: Discard a damaged journal from this sequence on.
+
+    Attributes:
+        catalog, revealed_sequence, failure: As the contract has them.
+        damage: Sentences that name what recovery found damaged.
+        clean: The last stop was an orderly one.
+
+    Raises:
+        StorageError: The directory is in use, of another format, or damaged beyond serving.
+        OSError: The disk failed.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        options: StorageOptions | None = None,
+        *,
+        disk: Disk | None = None,
+        give_up_from: int | None = None,
+    ) -> None:
+        self._options = options = options or StorageOptions()
+        self._disk = disk = RealDisk() if disk is None else disk
+        self._layout = layout = Layout(str(directory))
+        disk.make_directory(layout.root)
+        self._lock = layout.lock(disk)
+        try:
+            layout.make(disk)
+            found = recover(disk, layout, options, give_up_from=give_up_from)
+            self._journal = Journal(
+                disk,
+                layout,
+                options,
+                incarnation=found.incarnation,
+                group=found.group,
+                files=found.files,
+            )
+            self._prepare_first_file()
+        except BaseException:
+            disk.close(self._lock)
+            raise
+        self.catalog = Catalog.from_json(found.state.catalog.to_json())
+        self.damage = found.damage
+        self.clean = found.clean
+        self.revealed_sequence = self._sequence = found.sequence
+        self.failure: OSError | None = None
+        self._replayed = found.replayed
+        self._table = found.table
+        self._logs = found.table.logs
+        self._files = OpenFiles(disk, options.open_files_max)
+        self._tails = Tails(options.tail_bytes_max)
+        self._cold = ColdCache(options.cold_bytes_max)
+        self._writer = SegmentWriter(
+            disk, layout, self._files, options, self._journal, found.sequence
+        )
+        self._checkpointer = Checkpointer(
+            disk,
+            layout,
+            self._files,
+            options,
+            found.state,
+            found.table,
+            group=found.group,
+            incarnation=found.incarnation,
+        )
+        self._pending: deque[PendingBatch | PendingChange] = deque()
+        self._pending_bytes = 0
+        self._flushing: JournalFlush | None = None
+        self._unsynced: dict[int, None] = {}
+        self._unsynced_records = 0
+        self._unsynced_since_us = 0
+        self._closing = False
+        self._takes_nothing = False
+        self._built: tuple[Group, int] | None = None
+        self._counts = {"flushes": 0, "records": 0, "batches": 0, "journal_bytes": 0, "reads": 0}
+        self._cold_reads = 0
+
+    def append(self, change: Change) -> int:
+        """Takes a change."""
+        if self._takes_nothing:
+            raise self._refusal()
+        self._sequence = sequence = self._sequence + 1
+        self._pending.append(PendingChange(sequence, change))
+        if isinstance(change, _STRUCTURAL):
+            made, dropped = self._table.apply(change, sequence)
+            self._checkpointer.changed(change, sequence, made, dropped)
+        return sequence
+
+    def append_batch(self, topic_id: int, partition: int, batch: RecordBatch) -> int:
+        """Takes a placed batch, unless the disk or a budget is full."""
+        if self._takes_nothing:
+            raise self._refusal()
+        size = batch.nbytes
+        pending = self._pending_bytes + size
+        if pending > self._options.pending_bytes_max and self._pending:
+            raise StoreFull("too much waits for the disk")
+        if self._writer.is_full:
+            raise StoreFull("the disk is full")
+        if self._writer.unwritten_bytes > self._options.tail_bytes_max:
+            raise StoreFull("segments are written too slowly")
+        self._pending_bytes = pending
+        self._pending.append(PendingBatch(self._logs[topic_id, partition], batch, size))
+        self._sequence += 1
+        return self._sequence
+
+    def take_flush(self, now: Now) -> Work | None:
+        """Everything pending as one group, as far as the journal has prepared room for it."""
+        if self._flushing is not None or self.failure is not None:
+            return None
+        if not self._pending:
+            return self._take_sync(now)
+        if self._built is None:
+            items = self._due_items()
+            self._built = build_group(items), len(items)
+        group, count = self._built
+        file = self._journal.place(group.length)
+        if file is None:
+            return None
+        self._built = None
+        for _ in range(count):
+            self._pending.popleft()
+        self._pending_bytes -= group.nbytes
+        first = self.revealed_sequence + 1
+        last = first + count - 1
+        tails = self._tails
+        for log, batch, _, length in group.writes:
+            log.unwritten += length
+            if not log.dropped:
+                tails.add(log, batch, length, last)
+        self._journal.group += 1
+        flush = JournalFlush(
+            self._disk,
+            group=group,
+            number=self._journal.group,
+            last_sequence=last,
+            syncs=self._due_syncs(file.fd, group.records, now),
+        )
+        flush.goes_to(
+            fd=file.fd,
+            file=file.number,
+            position=file.position,
+            incarnation=self._journal.incarnation,
+            synced_group=self._journal.synced_group,
+            first_sequence=first,
+        )
+        self._journal.written(file, group.length, last)
+        self._flushing = flush
+        return flush
+
+    def flushed(self, work: Work, error: OSError | None) -> JournalFlush | None:
+        """The group ended: what it holds is revealed and goes to the segments, or the store is
+        fenced."""
+        flush = self._flushing
+        assert flush is not None
+        assert work is flush
+        self._flushing = None
+        if error is not None:
+            self._fence(error)
+            return None
+        if flush.syncs:
+            self._journal.synced_group = flush.number
+        group = flush.group
+        if group is None:
+            return flush
+        self.revealed_sequence = flush.last_sequence
+        visible = self._checkpointer
+        for log, batch, _, _ in group.writes:
+            if not log.dropped:
+                flush.ends[log.topic_id, log.partition] = batch.next_offset
+                visible.revealed(log, batch.next_offset)
+        counts = self._counts
+        counts["flushes"] += 1
+        counts["records"] += group.records
+        counts["batches"] += group.batches
+        counts["journal_bytes"] += group.length
+        for done in self._writer.add(flush):
+            self._checkpointer.written(done)
+        return flush
+
+    def take_work(self, now: Now) -> list[Work]:
+        """Segment writes, journal preparation and checkpoints that are due."""
+        if self.failure is not None:
+            return []
+        works: list[Work] = []
+        segment = self._writer.take(now)
+        if segment is not None:
+            works.append(segment)
+        checkpoint = self._checkpointer.take(
+            now,
+            writer=self._writer,
+            journal=self._journal,
+            stopping=self._closing
+            and not self._pending
+            and self._flushing is None
+            and self._writer.is_idle,
+        )
+        if checkpoint is not None:
+            works.append(checkpoint)
+            self._takes_nothing = self._checkpointer.ended
+        return works
+
+    def finished(self, work: Work, error: OSError | None) -> None:
+        """A work of `take_work` ended: what it wrote counts from now on, or the store is fenced."""
+        if self._writer.owns(work):
+            self._fence(self._writer.finished(work, error))
+            for done in self._writer.take_written():
+                self._checkpointer.written(done)
+            self._tails.evict(self._writer.written_sequence)
+        else:
+            self._fence(
+                self._checkpointer.finished(work, error, journal=self._journal, writer=self._writer)
+            )
+
+    def read(
+        self, topic_id: int, partition: int, offset: int, bytes_max: int
+    ) -> list[RecordBatch] | Work:
+        """Batches from the one that holds `offset` on: from memory, the page cache, or a thread."""
+        log = self._logs.get((topic_id, partition))
+        if log is None or offset >= log.end:
+            return []
+        if offset >= log.tail_start:
+            return log.in_tail(offset, bytes_max)
+        self._counts["reads"] += 1
+        offset = max(offset, log.log_start)
+        found = self._cold.get(log, offset, bytes_max)
+        if found:
+            return found
+        segment = log.segment_at(offset)
+        if segment is None or (segment.base >= log.tail_start and log.tail_start > offset):
+            return log.in_tail(log.tail_start, bytes_max) if log.tail_start < log.end else []
+        try:
+            found = read_now(self._disk, self._files, log, segment, offset, bytes_max)
+        except WouldBlock:
+            self._cold_reads += 1
+            return SegmentRead(self._disk, self._files, self._cold, log, segment, offset, bytes_max)
+        return self._cold.put(log, found)
+
+    def offset_at_time(self, topic_id: int, partition: int, timestamp_us: int) -> int:
+        """The first batch with a record at or after this time, else the log's end."""
+        log = self._logs.get((topic_id, partition))
+        if log is None:
+            return 0
+        tail_start = log.tail_start
+        for segment in log.segments:
+            if segment.base >= tail_start:
+                break
+            if segment.size and segment.max_timestamp_us >= timestamp_us:
+                found = time_in_segment(self._disk, self._files, log, segment, timestamp_us)
+                if found is not None and found < tail_start:
+                    return max(found, log.log_start)
+        return max(log.tail_at_time(timestamp_us), log.log_start)
+
+    def size(self, topic_id: int, partition: int) -> tuple[int, int]:
+        """(bytes at rest, segments), with what is on its way to a segment."""
+        log = self._logs.get((topic_id, partition))
+        if log is None:
+            return 0, 0
+        segments = log.live_segments()
+        total = log.unwritten + sum([segment.size for segment in segments])
+        return total, max(len(segments), 1 if total else 0)
+
+    def expired(
+        self, topic_id: int, partition: int, *, before_us: int, bytes_max: int
+    ) -> int | None:
+        """The log start that retention asks for, in whole closed segments."""
+        log = self._logs.get((topic_id, partition))
+        if log is None:
+            return None
+        segments = log.live_segments()
+        total = sum([segment.size for segment in segments])
+        start = None
+        for segment in segments[:-1]:
+            too_old = before_us and segment.max_timestamp_us < before_us
+            too_much = bytes_max and total - segment.size >= bytes_max
+            if segment.size < segment.planned or not (too_old or too_much):
+                break
+            total -= segment.size
+            start = segment.next_offset
+        return start
+
+    def overloaded(self) -> bool:
+        """Whether pending bytes, unwritten tail or journal are above three quarters."""
+        options = self._options
+        return (
+            4 * self._pending_bytes > 3 * options.pending_bytes_max
+            or 4 * self._writer.unwritten_bytes > 3 * options.tail_bytes_max
+            or self._journal.used_fraction > 0.75
+        )
+
+    def begin_close(self, now: Now) -> None:
+        """Asks for a last flush, and a checkpoint that says the stop was orderly."""
+        self._closing = True
+
+    def close(self) -> None:
+        """Closes every file and gives the lock back."""
+        self._files.close()
+        self._journal.close()
+        self._disk.close(self._lock)
+
+    def statistics(self) -> Mapping[str, int | float | str]:
+        """Counters and gauges by name."""
+        counts = {f"store_{name}": count for name, count in self._counts.items()}
+        return {
+            **counts,
+            "store": "disk",
+            "store_durability": self._options.durability.value,
+            "store_sequence": self._sequence,
+            "store_revealed_sequence": self.revealed_sequence,
+            "store_written_sequence": self._writer.written_sequence,
+            "store_checkpoint_sequence": self._checkpointer.sequence,
+            "store_checkpoints": self._checkpointer.checkpoints,
+            "store_pending_bytes": self._pending_bytes,
+            "store_unwritten_bytes": self._writer.unwritten_bytes,
+            "store_tail_bytes": self._tails.bytes_held,
+            "store_cold_bytes": self._cold.bytes_held,
+            "store_cold_reads": self._cold_reads,
+            "store_open_files": len(self._files),
+            "store_journal_files": len(self._journal.files),
+            "store_journal_used": self._journal.used_fraction,
+            "store_replayed_groups": self._replayed,
+            "store_damaged": len(self.damage),
+            "store_full": int(self._writer.is_full),
+            "store_failed": "" if self.failure is None else str(self.failure),
+        }
+
+    def _refusal(self) -> EngineError:
+        if self.failure is None:
+            return EngineError(ErrorCode.SHUTTING_DOWN, "the log is being closed")
+        return EngineError(
+            ErrorCode.STORAGE_FAILED,
+            f"the disk failed and nothing more is taken until a restart: {self.failure}",
+        )
+
+    def _fence(self, error: OSError | None) -> None:
+        """Takes nothing more, where there is an error; the first one is kept."""
+        if error is not None and self.failure is None:
+            self.failure = error
+            self._takes_nothing = True
+
+    def _prepare_first_file(self) -> None:
+        """Sees to it that the first group finds room."""
+        while self._journal.place(1) is None:
+            work = self._journal.take_preparation()
+            assert work is not None
+            work.run()
+            self._journal.prepared(work, None)
+
+    def _due_items(self) -> list[PendingBatch | PendingChange]:
+        """What the next group takes: all, or as much as a group may hold."""
+        limit = self._options.group_bytes_max
+        if self._pending_bytes <= limit:
+            return list(self._pending)
+        items: list[PendingBatch | PendingChange] = []
+        total = 0
+        for item in self._pending:
+            if type(item) is PendingBatch:
+                total += item.nbytes
+                if total > limit and items:
+                    break
+            items.append(item)
+        return items
+
+    def _due_syncs(self, fd: int, records: int, now: Now) -> list[int]:
+        """What to sync with a group that goes to `fd`, as the durability mode has it."""
+        options = self._options
+        if options.durability is Durability.FSYNC:
+            return [fd]
+        if options.durability is Durability.OS:
+            return []
+        if not self._unsynced:
+            self._unsynced_since_us = now.mono_us
+        self._unsynced[fd] = None
+        self._unsynced_records += records
+        waited_us = now.mono_us - self._unsynced_since_us
+        if self._unsynced_records < options.flush_records and waited_us < 1000 * options.flush_ms:
+            return []
+        return self._take_unsynced()
+
+    def _take_unsynced(self) -> list[int]:
+        syncs = list(self._unsynced)
+        self._unsynced.clear()
+        self._unsynced_records = 0
+        return syncs
+
+    def _take_sync(self, now: Now) -> Work | None:
+        """In mode `interval`: the sync that is due although nothing new is pending."""
+        if not self._unsynced:
+            return None
+        waited_us = now.mono_us - self._unsynced_since_us
+        if waited_us < 1000 * self._options.flush_ms and not self._closing:
+            return None
+        self._flushing = JournalFlush(
+            self._disk,
+            group=None,
+            number=self._journal.group,
+            last_sequence=self.revealed_sequence,
+            syncs=self._take_unsynced(),
+        )
+        return self._flushing

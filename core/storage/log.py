@@ -1,0 +1,266 @@
+"""One partition's log as the loop knows it: recent batches in memory, the rest in segments.
+
+A batch enters the tail when its flush is taken and stays at least until a segment holds it; after
+that it is a cache, evicted oldest first when all tails together pass their budget.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from dragoman.core import change as ch
+from dragoman.core.batch import Origin, RecordBatch
+from dragoman.core.column import VarColumn
+from dragoman.core.storage.segment import Segment, segment_name
+
+if TYPE_CHECKING:
+    from dragoman.core.change import Change
+    from dragoman.core.storage.layout import Layout
+
+BATCH_OVERHEAD_BYTES = 512
+"""What a batch in memory costs beside its columns."""
+
+
+_EVICTED = RecordBatch(1, VarColumn.single(b""), origin=Origin.NONE)
+"""Stands in the tail where a batch was, until the list is shortened."""
+
+
+class PartitionLog:
+    """One life of one partition.
+
+    Attributes:
+        born: The journal sequence that made it.
+        log_start: Records below are gone.
+        end: The offset after the last batch whose flush was taken.
+        segments: In offset order; the last may still grow.
+        bases, tail: The batches in memory, contiguous up to `end`; those before `gone` were
+            evicted.
+        unwritten: Bytes at rest on their way to a segment.
+        cold: Batches read back from segments, by base offset; `cold_bases` has the keys sorted.
+        dropped: The partition was removed.
+    """
+
+    __slots__ = (
+        "bases",
+        "born",
+        "cold",
+        "cold_bases",
+        "directory",
+        "dropped",
+        "end",
+        "gone",
+        "log_start",
+        "partition",
+        "segments",
+        "tail",
+        "topic_id",
+        "unwritten",
+    )
+
+    def __init__(self, topic_id: int, partition: int, born: int, directory: str) -> None:
+        self.topic_id = topic_id
+        self.partition = partition
+        self.born = born
+        self.directory = directory
+        self.log_start = 0
+        self.end = 0
+        self.segments: list[Segment] = []
+        self.bases: list[int] = []
+        self.tail: list[RecordBatch] = []
+        self.gone = 0
+        self.unwritten = 0
+        self.cold: dict[int, RecordBatch] = {}
+        self.cold_bases: list[int] = []
+        self.dropped = False
+
+    @property
+    def tail_start(self) -> int:
+        """The first offset in memory; `end` where there is none."""
+        return self.bases[self.gone] if self.gone < len(self.bases) else self.end
+
+    def in_tail(self, offset: int, bytes_max: int) -> list[RecordBatch]:
+        """Batches from the one that holds `offset` on; `offset` is at or after `tail_start`."""
+        tail = self.tail
+        at = max(bisect_right(self.bases, offset) - 1, self.gone)
+        if tail[at].next_offset <= offset:
+            at += 1
+            if at == len(tail):
+                return []
+        stop = at + 1
+        budget = bytes_max - tail[at].nbytes
+        while budget > 0 and stop < len(tail):
+            budget -= tail[stop].nbytes
+            stop += 1
+        return tail[at:stop]
+
+    def forget_tail(self) -> None:
+        """Lets go of everything in memory."""
+        del self.bases[:], self.tail[:]
+        self.gone = 0
+
+    def evict_first(self) -> None:
+        """Lets go of the oldest batch in memory."""
+        gone = self.gone
+        self.tail[gone] = _EVICTED
+        self.gone = gone = gone + 1
+        if gone > 64 and 2 * gone > len(self.tail):
+            del self.tail[:gone]
+            del self.bases[:gone]
+            self.gone = 0
+
+    def segment_for(self, base: int, length: int, segment_bytes: int) -> tuple[Segment, bool]:
+        """The segment that takes the batch at `base`, and whether it is a new one."""
+        if self.segments:
+            last = self.segments[-1]
+            if (
+                not last.sealed
+                and last.planned_next == base
+                and (last.planned + length <= segment_bytes or not last.planned)
+            ):
+                return last, False
+        segment = Segment(f"{self.directory}/{segment_name(base)}", base)
+        self.segments.append(segment)
+        return segment, True
+
+    def segment_at(self, offset: int) -> Segment | None:
+        """The first written segment that holds `offset` or something after it."""
+        segments = self.segments
+        at = max(bisect_right(segments, offset, key=_base) - 1, 0)
+        while at < len(segments):
+            if segments[at].next_offset > offset and segments[at].size:
+                return segments[at]
+            at += 1
+        return None
+
+    def live_segments(self) -> list[Segment]:
+        """Those that still hold a record at or after the log's start."""
+        start = self.log_start
+        return [segment for segment in self.segments if segment.planned_next > start]
+
+    def trimmed(self, log_start: int) -> list[Segment]:
+        """Takes out the written segments that lie below `log_start`, and returns them."""
+        segments = self.segments
+        count = 0
+        while count < len(segments):
+            segment = segments[count]
+            if segment.planned_next > log_start or segment.planned > segment.size:
+                break
+            count += 1
+        gone = segments[:count]
+        del segments[:count]
+        return gone
+
+    def tail_at_time(self, timestamp_us: int) -> int:
+        """The first batch in memory with a record at or after this time, else the log's end."""
+        at = bisect_left(self.tail, timestamp_us, self.gone, key=_newest)
+        return self.bases[at] if at < len(self.bases) else self.end
+
+
+def _base(segment: Segment) -> int:
+    return segment.base
+
+
+def _newest(batch: RecordBatch) -> int:
+    return batch.max_timestamp_us
+
+
+class _Held(NamedTuple):
+    log: PartitionLog
+    base: int
+    size: int
+    sequence: int
+
+
+class Tails:
+    """The memory of all tails together.
+
+    Attributes:
+        bytes_held: What they hold now.
+    """
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._order: deque[_Held] = deque()
+        self.bytes_held = 0
+
+    def add(self, log: PartitionLog, batch: RecordBatch, size: int, sequence: int) -> None:
+        """Makes a batch readable; `sequence` is its group's last."""
+        if log.bases and log.end != batch.base_offset:
+            # A trim moved the start past the old end: what is in memory lies below it.
+            log.forget_tail()
+        log.bases.append(batch.base_offset)
+        log.tail.append(batch)
+        log.end = batch.next_offset
+        size += BATCH_OVERHEAD_BYTES
+        self.bytes_held += size
+        self._order.append(_Held(log, batch.base_offset, size, sequence))
+
+    def evict(self, written_sequence: int) -> None:
+        """Lets the oldest batches go that segments hold, down to the budget."""
+        order = self._order
+        while self.bytes_held > self._bytes_max and order and order[0].sequence <= written_sequence:
+            log, base, size, _ = order.popleft()
+            self.bytes_held -= size
+            if log.gone < len(log.bases) and log.bases[log.gone] == base:
+                log.evict_first()
+
+
+class LogTable:
+    """Every partition's log, by (topic id, partition).
+
+    The same changes in the same order give the same table, live and in recovery.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._topics: dict[int, tuple[int, int]] = {}
+        self.logs: dict[tuple[int, int], PartitionLog] = {}
+
+    def add(
+        self, topic_id: int, partition: int, born: int, *, namespace_number: int, partitions: int
+    ) -> PartitionLog:
+        """Puts one partition into the table."""
+        directory = self._layout.partition_directory(topic_id, partition, born)
+        log = PartitionLog(topic_id, partition, born, directory)
+        self.logs[topic_id, partition] = log
+        self._topics[topic_id] = (namespace_number, partitions)
+        return log
+
+    def apply(self, change: Change, sequence: int) -> tuple[list[PartitionLog], list[PartitionLog]]:
+        """Follows a change; returns the logs that were (made, dropped)."""
+        made: list[PartitionLog] = []
+        dropped: list[PartitionLog] = []
+        match change:
+            case ch.TopicPut():
+                topic_id = change.topic_id
+                wanted = len(change.partition_created_us)
+                _, count = self._topics.get(topic_id, (0, 0))
+                self._topics[topic_id] = (change.namespace_number, wanted)
+                namespace = change.namespace_number
+                made = [
+                    self.add(topic_id, p, sequence, namespace_number=namespace, partitions=wanted)
+                    for p in range(count, wanted)
+                ]
+                dropped = [self.logs.pop((topic_id, p)) for p in range(wanted, count)]
+            case ch.TopicDropped(topic_id):
+                dropped = self._drop(topic_id)
+            case ch.NamespaceDropped(number):
+                for topic_id in [t for t, (n, _) in self._topics.items() if n == number]:
+                    dropped += self._drop(topic_id)
+            case ch.Trimmed(topic_id, partition, log_start):
+                log = self.logs.get((topic_id, partition))
+                if log is not None:
+                    log.log_start = max(log.log_start, log_start)
+                    log.end = max(log.end, log_start)
+            case _:
+                pass
+        for log in dropped:
+            log.dropped = True
+            log.forget_tail()
+        return made, dropped
+
+    def _drop(self, topic_id: int) -> list[PartitionLog]:
+        _, count = self._topics.pop(topic_id, (0, 0))
+        return [self.logs.pop((topic_id, partition)) for partition in range(count)]
