@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from dragoman.clients import task as tasks
-from dragoman.clients.error import ConnectionLost, NoAnswer, RequestRefused, Unreachable
+from dragoman.clients.error import ConnectionLost, NoAnswer, PartlySent, RequestRefused, Unreachable
 from dragoman.codecs.base import ProtocolError, Unsayable
 from dragoman.codecs.registry import dialect as dialect_of
 from dragoman.core import calls
@@ -84,7 +84,8 @@ class Client:
         """Sends requests together and waits for all their replies, in order.
 
         Raises:
-            Unsayable: The dialect has no words for one of them. Those before it were served.
+            Unsayable: The dialect has no words for the first; nothing was sent.
+            PartlySent: It has none for a later one; those before it were served.
         """
         async with self._turn:
             rendered: list[bytes] = []
@@ -99,7 +100,7 @@ class Client:
                 owed += 1
             replies = await self._exchange(b"".join(rendered), owed) if owed else []
             if unsayable is not None:
-                raise unsayable
+                raise PartlySent(unsayable, replies) if owed else unsayable
             return replies
 
     async def _exchange(self, data: bytes, owed: int) -> list[Reply | Failure]:

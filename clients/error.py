@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dragoman.codecs.base import Unsayable
+    from dragoman.core.calls import Reply
     from dragoman.core.error import ErrorCode, Failure
 
 
@@ -22,6 +26,18 @@ class ConnectionLost(ClientError):
 
 class NoAnswer(ClientError):
     """The server kept silent longer than the read timeout; the connection is closed."""
+
+
+class PartlySent(ClientError):
+    """Of several requests some were served before one that the dialect cannot say.
+
+    Attributes:
+        replies: Of those that were served.
+    """
+
+    def __init__(self, unsayable: Unsayable, replies: Sequence[Reply | Failure]) -> None:
+        super().__init__(f"after {len(replies)} requests were served: {unsayable}")
+        self.replies = replies
 
 
 class RequestRefused(ClientError):

@@ -23,7 +23,7 @@ from dragoman.clients.connection import (
     READ_TIMEOUT_S,
     RECEIVE_BYTES,
 )
-from dragoman.clients.error import ConnectionLost, NoAnswer, RequestRefused, Unreachable
+from dragoman.clients.error import ConnectionLost, NoAnswer, PartlySent, RequestRefused, Unreachable
 from dragoman.codecs.base import ProtocolError, Unsayable
 from dragoman.codecs.registry import dialect as dialect_of
 from dragoman.core import calls
@@ -80,7 +80,8 @@ class SyncClient:
         """Sends requests together and waits for all their replies, in order.
 
         Raises:
-            Unsayable: The dialect has no words for one of them. Those before it were served.
+            Unsayable: The dialect has no words for the first; nothing was sent.
+            PartlySent: It has none for a later one; those before it were served.
         """
         rendered: list[bytes] = []
         unsayable: Unsayable | None = None
@@ -100,7 +101,7 @@ class SyncClient:
                 if not told.push:
                     replies.append(told.reply)
         if unsayable is not None:
-            raise unsayable
+            raise PartlySent(unsayable, replies) if owed else unsayable
         return replies
 
     def run(self, task: Task[Result]) -> Result:

@@ -150,8 +150,8 @@ def produce(
 ) -> Task[list[Produced]]:
     """Appends records, in as few requests as the dialect allows.
 
-    Without a partition the server chooses: by key, or in turn. Where it cannot, the partition is
-    chosen here, by FNV-1a of the key or in turn.
+    Without a partition the server chooses: by key, or in turn. Where it leaves that to its clients,
+    the partition is chosen here, by FNV-1a of the key or in turn.
 
     Args:
         turn: The number of produces so far, for choosing in turn.
@@ -164,12 +164,12 @@ def produce(
     if partition is not None:
         return (yield from _produce_all([_produce(name, rows, partition, acks)]))
     refusal: Unsayable | None = None
-    for plan in (_whole, _chosen_here, _by_key, _singly):
+    for plan in (_whole, _by_key, _singly, _chosen_here):
         try:
             requests = yield from plan(name, rows, acks, turn)
             return (yield from _produce_all(requests))
         except Unsayable as error:
-            refusal = refusal or error
+            refusal = error
     assert refusal is not None
     raise refusal
 

@@ -1,0 +1,84 @@
+"""`dragoman topic`, and what all commands that ask a server share."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dragoman.cli import topic
+from dragoman.cli.asking import Where
+from support.wired import WiredServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def wired() -> Iterator[WiredServer]:
+    with WiredServer("iggy", "rustlog") as server:
+        yield server
+
+
+def rows(capfd: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+
+
+def test_a_topic_lives_from_create_to_delete(wired: WiredServer, capfd: Any) -> None:
+    at = Where("iggy", port=wired.ports["iggy"])
+    assert topic.create("lives", partitions=2, at=at) == 0
+    assert topic.ls(at=at) == 0
+    assert topic.describe("lives", at=at) == 0
+    assert topic.delete("lives", at=at) == 0
+    assert topic.describe("lives", at=at) == 1
+    made, listed, described, deleted = rows(capfd)
+    assert made == listed == {"topic": "lives", "partitions": 2}
+    assert [partition["high_watermark"] for partition in described["partitions"]] == [0, 0]
+    assert deleted == {"topic": "lives", "deleted": True}
+
+
+def test_what_the_dialect_has_no_words_for_is_code_2(wired: WiredServer, capfd: Any) -> None:
+    at = Where("rustlog", port=wired.ports["rustlog"])
+    assert topic.delete("anything", at=at) == 2
+    heard = capfd.readouterr()
+    assert heard.out == ""
+    assert heard.err.startswith("dragoman: rustlog cannot say this: ")
+    assert heard.err.count("\n") == 1
+
+
+def test_a_server_that_is_not_there_is_named(capfd: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    assert topic.ls(at=Where("v1", port=port)) == 1
+    assert f"v1 server 127.0.0.1:{port}" in capfd.readouterr().err
+
+
+def test_a_dialect_that_does_not_exist_is_told_which_do(capfd: Any) -> None:
+    assert topic.ls(at=Where("kafka")) == 2
+    assert "cursus, v1, iggy, rustlog" in capfd.readouterr().err
+
+
+def test_the_command_line_leads_to_it(wired: WiredServer) -> None:
+    command = Path(sys.executable).with_name("dragoman")
+    where = ["--dialect", "iggy", "--port", str(wired.ports["iggy"])]
+
+    def run(*arguments: str) -> tuple[int, bytes]:
+        done = subprocess.run(
+            [command, *arguments, *where], capture_output=True, check=False, timeout=30
+        )
+        return done.returncode, done.stdout
+
+    assert run("topic", "create", "by-hand", "--partitions", "1") == (
+        0,
+        b'{"topic":"by-hand","partitions":1}\n',
+    )
+    assert run("produce", "by-hand", "a value", "--partition", "0")[0] == 0
+    status, out = run("consume", "by-hand", "--offset", "earliest")
+    assert status == 0
+    assert json.loads(out)["value"] == "a value"
+    assert run("topic", "describe", "by-other-hand")[0] == 1
