@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from construct import ConstructError
 
 from dragoman.codecs.base import ProtocolError
-from dragoman.codecs.iggy import polled, wire
+from dragoman.codecs.iggy import error, polled, wire
+from dragoman.codecs.iggy.translate import stored_name
 from dragoman.codecs.kernels import iggy_poll
 from dragoman.codecs.malformed import Malformed
 from dragoman.core import calls
@@ -54,10 +55,10 @@ def heard(code: int, request: Request, body: bytes) -> Reply:
             assert found is not None
             return calls.NamespaceDescribed(_namespace(found.stream, found.topics))
         case calls.CreateNamespace():
-            made = calls.NamespaceDescription(request.name, request.number, 0)
+            made = calls.NamespaceDescription(_stored(request.name), request.number, 0)
             return calls.NamespaceCreated(made)
         case calls.RenameNamespace():
-            return calls.NamespaceCreated(calls.NamespaceDescription(request.name, 0, 0))
+            return calls.NamespaceCreated(calls.NamespaceDescription(_stored(request.name), 0, 0))
         case calls.DeleteNamespace():
             return calls.NamespaceDeleted(str(request.namespace))
         case calls.ListTopics():
@@ -71,15 +72,20 @@ def heard(code: int, request: Request, body: bytes) -> Reply:
         case calls.DeleteTopic():
             return calls.TopicDeleted(str(request.namespace), str(request.topic))
         case calls.CreateTopic():
-            made_topic = _said(request.namespace, request.topic, request.number)
+            made_topic = _said(request.namespace, _stored(request.topic), request.number)
             made_topic.config = request.config
             made_topic.partitions = [_blank(index) for index in range(request.partitions)]
             return calls.TopicCreated(made_topic)
         case calls.UpdateTopic():
-            return calls.TopicCreated(_said(request.namespace, request.name or request.topic))
+            return calls.TopicCreated(_said(request.namespace, _stored(request.name or "")))
         case calls.AddPartitions() | calls.RemovePartitions():
             return calls.TopicCreated(_said(request.namespace, request.topic))
     raise AssertionError("every request that can be asked has its reply")
+
+
+def _stored(name: str) -> str:
+    """A new name as servers of this generation store it."""
+    return stored_name(name.encode(), error.INVALID_TOPIC_NAME)
 
 
 def _end(current_offset: int) -> int:

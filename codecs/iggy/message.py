@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from dragoman.core.column import VarColumn
 
 _LENGTH = struct.Struct("<I").unpack_from
-MESSAGE_BYTES: Final = 24
-"""A message without headers and payload."""
 NO_ID: Final = bytes(16)
 """The id by which a client asks the server to make one."""
 KIND_MAX: Final = 15

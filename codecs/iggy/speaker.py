@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import struct
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from dragoman.codecs.base import ProtocolError, Told, Unsayable
 from dragoman.codecs.iggy import command as cmd
-from dragoman.codecs.iggy import error, hearing, wire
+from dragoman.codecs.iggy import hearing, wire
 from dragoman.codecs.iggy.error import REASONS
 from dragoman.codecs.iggy.message import NO_ID
 from dragoman.codecs.kernels import iggy_send
@@ -47,6 +48,10 @@ class IggySpeaker:
 
     def ask(self, request: Request) -> Sequence[Buffer]:
         """Renders a request."""
+        if isinstance(request, calls.CreateNamespace) and not request.number:
+            request = replace(request, number=chosen_number(request.name))
+        elif isinstance(request, calls.CreateTopic) and not request.number:
+            request = replace(request, number=chosen_number(request.topic))
         code, body = _body(request)
         size = sum(map(len, body))
         if size > cmd.FRAME_BYTES_MAX - 4:
@@ -101,8 +106,7 @@ def _body(request: Request) -> tuple[int, list[Buffer]]:
         case calls.DeleteNamespace():
             return cmd.DELETE_STREAM, [_stream(request.namespace)]
         case calls.CreateNamespace():
-            number = request.number or chosen_number(request.name)
-            body = {"number": number, "name": _name(request.name)}
+            body = {"number": request.number, "name": _name(request.name)}
             return cmd.CREATE_STREAM, [wire.CREATE_STREAM.build(body)]
         case calls.RenameNamespace():
             body = {"stream": _identifier(request.namespace), "name": _name(request.name)}
@@ -177,7 +181,7 @@ def _create_topic(request: calls.CreateTopic) -> bytes:
         wire.CREATE_TOPIC.build(
             {
                 "stream": _identifier(request.namespace),
-                "number": request.number or chosen_number(request.topic),
+                "number": request.number,
                 "partitions": request.partitions,
                 "expiry_s": _expiry(config.retention_ms),
                 "name": _name(request.topic),
@@ -299,7 +303,5 @@ def _store(request: calls.CommitOffset) -> bytes:
 def _reply(status: int, code: int, request: Request, body: bytes) -> calls.Reply | Failure:
     if status:
         reason = REASONS.get(status, ErrorCode.INTERNAL)
-        if status == error.NO_PARTITIONS:
-            reason = ErrorCode.NO_PARTITIONS
         return Failure(reason, f"Iggy error {status}", {"number": status})
     return hearing.heard(code, request, body)

@@ -93,6 +93,17 @@ def test_an_id_is_chosen_where_none_is_named(talk: Talk) -> None:
     assert [topic.name for topic in described.namespace.topics] == ["top"]
 
 
+def test_a_creation_is_answered_with_the_name_as_stored_and_the_id_that_was_chosen() -> None:
+    talk = Talk()
+    made = talk.ask(calls.CreateNamespace("My  Stream"))
+    assert isinstance(made, calls.NamespaceCreated)
+    assert made.namespace.name == "my.stream"
+    assert made.namespace.number == chosen_number("My  Stream")
+    topic = talk.ask(calls.CreateTopic("Top", 3, "my.stream", 9))
+    assert isinstance(topic, calls.TopicCreated)
+    assert (topic.topic.name, topic.topic.number, len(topic.topic.partitions)) == ("top", 9, 3)
+
+
 def test_topics_are_listed_described_updated_and_deleted(talk: Talk) -> None:
     talk.ask(calls.Produce("top", batch(b"a", b"b"), 1, "dev"))
     described = talk.ask(calls.DescribeTopic("top", "dev"))
