@@ -66,12 +66,23 @@ class Layout:
                 raise StorageError(
                     f"{self.root} holds {names[0]!r} but no FORMAT file: it is no data directory"
                 )
+            self._sync_parents(disk)
             text = orjson.dumps({"format": FORMAT, "oldest_reader": OLDEST_READER}) + b"\n"
             replace_file(disk, self.root, "FORMAT", text, durable=True)
         self.check_format(disk)
         for directory in (self.journal, self.topics, self.catalog):
             disk.make_directory(directory)
         disk.sync_directory(self.root)
+
+    def _sync_parents(self, disk: Disk) -> None:
+        """Makes the entries durable by which a new directory is found."""
+        path = self.root
+        while path not in (".", "/"):
+            path = os.path.dirname(path) or "."
+            try:
+                disk.sync_directory(path)
+            except PermissionError:  # not ours to read, so not made by us either
+                return
 
     def check_format(self, disk: Disk, *, reading: bool = False) -> None:
         """Refuses a directory that this version cannot read, or (unless `reading`) cannot write.
