@@ -11,6 +11,8 @@ from dragoman.core.column import VarColumn
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dragoman.core.column import Int64s
+
 
 def can_join(first: RecordBatch, second: RecordBatch) -> bool:
     """Whether `join_batches` can make one batch of two neighbours without losing a distinction."""
@@ -55,37 +57,66 @@ def join_batches(batches: Sequence[RecordBatch]) -> RecordBatch:
     )
     joined.max_timestamp_us = batches[-1].max_timestamp_us
     if joined.max_timestamp_us != joined.base_timestamp_us:
-        joined.timestamps = array("q", [b.timestamp_at(i) for b in batches for i in range(b.count)])
+        joined.timestamps = _int64s(
+            "q", [(b.timestamps, b.base_timestamp_us, b.count) for b in batches]
+        )
     if first.ids is not None:
         joined.ids = b"".join([batch.ids for batch in batches if batch.ids is not None])
     if first.producer_timestamps is not None:
-        joined.producer_timestamps = array("q")
-        for batch in batches:
-            joined.producer_timestamps.extend(batch.producer_timestamps or ())
+        joined.producer_timestamps = _int64s(
+            "q", [(b.producer_timestamps, 0, b.count) for b in batches]
+        )
     if first.producers:
         _join_producers(joined, batches)
+    if first.epoch_at(0) is not None:
+        _join_epochs(joined, batches)
+    if first.sequence_at(0) is not None:
+        _join_sequences(joined, batches)
     return joined
+
+
+def _int64s(code: str, parts: Sequence[tuple[Int64s | None, int, int]]) -> array[int]:
+    """One array of several parts: their own values, or a constant `count` times."""
+    out = array(code)
+    for values, constant, count in parts:
+        out += array(code, (constant,)) * count if values is None else array(code, values)
+    return out
 
 
 def _join_producers(joined: RecordBatch, batches: Sequence[RecordBatch]) -> None:
     names: dict[bytes, int] = {}
-    index: array[int] = array("I")
+    index = array("I")
     for batch in batches:
-        for i in range(batch.count):
-            index.append(names.setdefault(batch.producer_at(i) or b"", len(names)))
+        numbers = [names.setdefault(name, len(names)) for name in batch.producers]
+        if batch.producer_index is None:
+            index += array("I", numbers[:1]) * batch.count
+        else:
+            index.extend([numbers[at] for at in batch.producer_index])
     joined.producers = tuple(names)
     joined.producer_index = None if len(names) == 1 else index
-    rows = [(b, i) for b in batches for i in range(b.count)]
-    epochs = [b.epoch_at(i) for b, i in rows]
-    if epochs[0] is not None:
-        if epochs.count(epochs[0]) == len(epochs):
-            joined.producer_epoch = epochs[0]
-        else:
-            joined.epochs = array("q", [epoch or 0 for epoch in epochs])
-    sequences = [b.sequence_at(i) for b, i in rows]
-    base = sequences[0]
-    if base is not None:
-        if sequences == list(range(base, base + len(rows))):
-            joined.base_sequence = base
-        else:
-            joined.sequences = array("Q", [sequence or 0 for sequence in sequences])
+
+
+def _join_epochs(joined: RecordBatch, batches: Sequence[RecordBatch]) -> None:
+    first = batches[0].producer_epoch
+    if first is not None and all(batch.producer_epoch == first for batch in batches):
+        joined.producer_epoch = first
+    else:
+        joined.epochs = _int64s("q", [(b.epochs, b.producer_epoch or 0, b.count) for b in batches])
+
+
+def _join_sequences(joined: RecordBatch, batches: Sequence[RecordBatch]) -> None:
+    following = base = batches[0].base_sequence
+    for batch in batches:
+        if following is None or batch.base_sequence != following:
+            break
+        following += batch.count
+    else:
+        joined.base_sequence = base
+        return
+    joined.sequences = array("Q")
+    for batch in batches:
+        start = batch.base_sequence
+        if batch.sequences is not None:
+            joined.sequences += array("Q", batch.sequences)
+        elif start is not None:
+            joined.sequences.extend(range(start, start + batch.count))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dragoman.core.waiting import Waiting
 
 _NONE = Acks.NONE
+_SEQUENCES = 1 << 64
 _BYTES_PLAIN, _COUNT_PLAIN = BATCH_BYTES_MAX // 4, 100_000
 """Below both, a batch without keys and headers is small enough without adding its columns up."""
 
@@ -139,13 +140,16 @@ class Producing:
 
 
 def check_batch(batch: RecordBatch) -> None:
-    """Refuses a batch without records, or with one above the limit.
+    """Refuses a batch without records, with one above the limit, or with sequences past 64 bits.
 
     Raises:
-        EngineError: EMPTY_BATCH, RECORD_TOO_LARGE.
+        EngineError: EMPTY_BATCH, RECORD_TOO_LARGE, MALFORMED.
     """
     if not batch.count:
         raise EngineError(ErrorCode.EMPTY_BATCH, "a batch has at least one record")
+    sequence = batch.base_sequence
+    if sequence is not None and sequence + batch.count > _SEQUENCES:
+        raise EngineError(ErrorCode.MALFORMED, "a sequence is an unsigned 64-bit number")
     if len(batch.values.blob) <= RECORD_BYTES_MAX:
         return
     largest = max([end - start for start, end in pairwise(batch.values.offsets)])

@@ -81,6 +81,14 @@ def test_a_hash_chooses_the_partition_modulo_their_number(log: Log, value: int) 
         ),
         (Produce("u", batch(b"x"), create_partitions=1 << 40), ErrorCode.INVALID_PARTITION_COUNT),
         (Produce("t", RecordBatch(0, VarColumn.of([]), origin=0), 0), ErrorCode.EMPTY_BATCH),
+        (
+            Produce(
+                "t",
+                RecordBatch(2, VarColumn.of([b"", b""]), origin=1, base_sequence=2**64 - 1),
+                0,
+            ),
+            ErrorCode.MALFORMED,
+        ),
         (ProduceMany("u", [b"v"], [b"k"], [0], 0), ErrorCode.UNKNOWN_TOPIC),
         (ProduceMany("t", [], [], [], 0), ErrorCode.EMPTY_BATCH),
     ],
