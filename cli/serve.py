@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
+import structlog
 import trio
 from cyclopts import Parameter
 
 from dragoman.codecs.registry import dialect_names
 from dragoman.core.engine import Engine
 from dragoman.core.storage.disk_store import DiskStore
+from dragoman.core.storage.error import StorageError
+from dragoman.core.storage.options import Durability
 from dragoman.gateway.config import load_config
 from dragoman.gateway.logging import set_up_logging
 from dragoman.gateway.server import Server
@@ -22,6 +25,8 @@ from dragoman.gateway.table import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from dragoman.gateway.config import Config
 
 Flag = Parameter(negative=())
 
@@ -84,9 +89,10 @@ def serve(
             Path(config) if config else None, os.environ, flags, ephemeral=ephemeral
         )
         set_up_logging(settings.log)
-        store = DiskStore.open(settings.data, settings.storage)
-    except (ConfigError, OSError) as error:
+        store = DiskStore(settings.data, settings.storage)
+    except (ConfigError, StorageError, OSError) as error:
         return _refuse(error)
+    _tell(settings, store)
     try:
         server = Server(settings, Engine(store, settings.engine))
     except ConfigError as error:
@@ -96,6 +102,17 @@ def serve(
     gc.freeze()
     trio.run(server.run_until_signalled, _print_ports if print_ports else _say_nothing)
     return 0
+
+
+def _tell(settings: Config, store: DiskStore) -> None:
+    """Says what an operator should know before the first client comes."""
+    log = structlog.get_logger("dragoman.serve")
+    for sentence in store.damage:
+        log.error("damage", what=sentence)
+    mode = settings.storage.durability
+    if mode is not Durability.FSYNC:
+        log.warning("acknowledged records may be lost in a power cut", durability=mode.value)
+    log.info("log opened", directory=str(settings.data), clean=store.clean)
 
 
 def _refuse(error: Exception) -> int:

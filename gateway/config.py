@@ -60,6 +60,7 @@ class ListenerConfig:
     Attributes:
         port: 0 takes a free one.
         connections_max: At this many, accepting pauses.
+        connections_chosen: It was configured, so it is never lowered to what the system grants.
         idle_timeout_s: Close a connection that owes and is owed nothing after so long; 0 never.
         frame_bytes_max: Largest frame accepted.
         tls_cert, tls_key: PEM files; both or neither.
@@ -72,12 +73,13 @@ class ListenerConfig:
     connections_max: int
     idle_timeout_s: float
     frame_bytes_max: int
+    connections_chosen: bool = False
     host: str = "127.0.0.1"
     enabled: bool = True
     tls_cert: Path | None = None
     tls_key: Path | None = None
     advertised: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,8 +192,12 @@ def _split_durability(tables: Mapping[str, Any]) -> dict[str, Any]:
 def _read_listeners(tables: dict[str, Any], *, ephemeral: bool) -> tuple[ListenerConfig, ...]:
     names = dialect_names()
     refuse_unknown(tables, names, "listeners")
-    listeners = [_read_listener(name, _table(tables, name)) for name in names]
-    enabled = [listener for listener in listeners if listener.enabled]
+    sections = {name: _table(tables, name) for name in names}
+    enabled = [
+        _read_listener(name, section)
+        for name, section in sections.items()
+        if read_value("enabled", bool, section.get("enabled", True), f"listeners.{name}.enabled")
+    ]
     if not enabled:
         raise ConfigError("every listener is disabled; there is nothing to serve")
     if ephemeral:
@@ -200,7 +206,9 @@ def _read_listeners(tables: dict[str, Any], *, ephemeral: bool) -> tuple[Listene
 
 
 _OWN_KEYS = tuple(
-    name for name in ListenerConfig.__dataclass_fields__ if name not in ("dialect", "options")
+    name
+    for name in ListenerConfig.__dataclass_fields__
+    if name not in ("dialect", "options", "connections_chosen")
 )
 
 
@@ -211,7 +219,7 @@ def _read_listener(name: str, table: dict[str, Any]) -> ListenerConfig:
     own = {key: value for key, value in named.items() if key in _OWN_KEYS}
     others = {key: value for key, value in named.items() if key not in _OWN_KEYS}
     try:
-        options = spoken.options(others)
+        options = dict(spoken.options(others))
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from None
     defaults: dict[str, Any] = {
@@ -221,7 +229,7 @@ def _read_listener(name: str, table: dict[str, Any]) -> ListenerConfig:
         "frame_bytes_max": spoken.limits.frame_bytes_max,
     }
     listener = read_options(ListenerConfig, {**defaults, **own, "dialect": name}, where)
-    return replace(listener, options=options)
+    return replace(listener, options=options, connections_chosen="connections_max" in own)
 
 
 def _check_listener(listener: ListenerConfig, *, insecure: bool) -> None:

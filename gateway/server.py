@@ -7,7 +7,6 @@ asked, flushes, makes a checkpoint and ends; a second one does not wait.
 from __future__ import annotations
 
 import itertools
-import resource
 import signal
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ import trio
 from dragoman.codecs.registry import dialect
 from dragoman.codecs.rendering import RenderingCache
 from dragoman.gateway.clock import read_clocks
+from dragoman.gateway.descriptor import fit_connections, raise_descriptor_limit
 from dragoman.gateway.flusher import Flusher
 from dragoman.gateway.listener import Listener
 from dragoman.gateway.reaper import Reaper
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from dragoman.gateway.config import Config
     from dragoman.gateway.reaper import Swept
 
-DESCRIPTORS_OWN = 64
-"""Descriptors for journal, catalog, listeners, log and the interpreter itself."""
 LAST_CHECKPOINT_SECONDS_MAX = 60
 """How long the last flush and checkpoint may take before the process ends without them."""
 
@@ -47,7 +45,7 @@ class Server:
     """
 
     def __init__(self, config: Config, engine: LogEngine) -> None:
-        raise_descriptor_limit(config)
+        config = fit_connections(config, raise_descriptor_limit())
         self._config = config
         self._engine = engine
         self._flusher = Flusher(engine)
@@ -143,26 +141,3 @@ class Server:
             await self._flusher.wait_quiet()
         if closing.cancelled_caught:
             _log.error("the last checkpoint did not end in time; the next start replays more")
-
-
-def raise_descriptor_limit(config: Config) -> None:
-    """Raises the process's limit of descriptors as far as the system lets it.
-
-    Raises:
-        ConfigError: The configured limits need more than that.
-    """
-    needed = (
-        sum(listener.connections_max for listener in config.listeners)
-        + config.storage.open_files_max
-        + DESCRIPTORS_OWN
-    )
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and needed > hard:
-        raise ConfigError(
-            f"the limits of connections and segment files need {needed} descriptors and the system "
-            f"allows {hard}: lower connections_max or raise the limit (ulimit -Hn)"
-        )
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return
-    wanted = needed if hard == resource.RLIM_INFINITY else hard
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
