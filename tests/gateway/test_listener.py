@@ -62,17 +62,17 @@ async def test_a_connection_is_accepted_and_served() -> None:
 
 async def test_at_the_limit_accepting_pauses_and_goes_on_when_one_leaves() -> None:
     with capture_logs() as log:
-        async with listening(connections_max=2) as (_, listener):
-            async with await dial(listener) as stays, await dial(listener) as leaves:
-                await ask(stays, b"e x\n", b"x\n")
-                await ask(leaves, b"e x\n", b"x\n")
-                async with await dial(listener) as waits:
-                    await waits.send_all(b"e y\n")
-                    await trio.testing.wait_all_tasks_blocked(0.01)
-                    assert listener.connections == 2
-                    assert len(log) == 1
-                    await leaves.aclose()
-                    assert await hear(waits, 2) == b"y\n"
+        async with listening(connections_max=2) as (_, listener), await dial(listener) as stays:
+            leaves, waits = await dial(listener), await dial(listener)
+            await ask(stays, b"e x\n", b"x\n")
+            await ask(leaves, b"e x\n", b"x\n")
+            await waits.send_all(b"e y\n")
+            await trio.testing.wait_all_tasks_blocked(0.01)
+            assert listener.connections == 2
+            assert len(log) == 1
+            await leaves.aclose()
+            assert await hear(waits, 2) == b"y\n"
+            await waits.aclose()
     assert [entry["event"] for entry in log[:2]] == [
         "connection limit reached; accepting pauses",
         "accepting again",
