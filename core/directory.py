@@ -108,9 +108,11 @@ class Directory:
             raise EngineError(ErrorCode.SHUTTING_DOWN, "the server is shutting down")
 
     def apply(self, change: Change) -> int:
-        """Changes the live state and gives the change to the store; returns its sequence."""
+        """Gives the change to the store and, once taken, changes the live state; returns its
+        sequence."""
+        sequence = self._store.append(change)
         self.catalog.apply(change)
-        return self._store.append(change)
+        return sequence
 
     def apply_admin(self, change: Change) -> int:
         """As `apply`, for changes of namespaces and topics: what was looked up is forgotten."""
