@@ -137,6 +137,8 @@ class Whence(Enum):
     """The last n visible records; offset is n."""
     COMMITTED = auto()
     """The group's committed offset; where nothing is committed, `offset`."""
+    COMMITTED_OR_LATEST = auto()
+    """The group's committed offset; where nothing is committed, the high watermark."""
     MAX_COMMITTED = auto()
     """The larger of the committed offset and `offset`."""
 
@@ -229,6 +231,7 @@ class Follow:
         records_max, bytes_max: Of one push.
         commit_us: Commit the pushed position for `group` this often and at the end; 0 never.
         idle_us: With nothing to push for so long, the dialect's keep-alive is sent; 0 never.
+        replaces: An earlier Follow of the same connection on the same partition ends.
     """
 
     topic: Key
@@ -242,6 +245,7 @@ class Follow:
     kind: OffsetKind = OffsetKind.GROUP
     commit_us: int = 0
     idle_us: int = 0
+    replaces: bool = False
 
 
 @dataclass(slots=True)

@@ -105,6 +105,9 @@ class Reader:
             committed = self._offsets.committed(partition, request.kind, request.group)
             if committed is not None:
                 offset = committed if whence is Whence.COMMITTED else max(committed, offset)
+        elif whence is Whence.COMMITTED_OR_LATEST:
+            committed = self._offsets.committed(partition, request.kind, request.group)
+            offset = partition.high_watermark if committed is None else committed
         elif whence is Whence.EARLIEST:
             offset = log_start
         elif whence is Whence.LATEST:

@@ -41,12 +41,13 @@ _log = structlog.get_logger("dragoman.session")
 class _Following:
     """An active Follow. `due` says that the engine may have something to push."""
 
-    __slots__ = ("due", "idle_us", "last_us", "outcome", "tag")
+    __slots__ = ("due", "idle_us", "last_us", "outcome", "place", "tag")
 
-    def __init__(self, tag: Any, outcome: Outcome, idle_us: int, now: Now) -> None:
+    def __init__(self, tag: Any, outcome: Outcome, request: Follow, now: Now) -> None:
         self.tag = tag
         self.outcome = outcome
-        self.idle_us = idle_us
+        self.idle_us = request.idle_us
+        self.place = (request.namespace, request.topic, request.partition)
         self.last_us = now.mono_us
         self.due = True
 
@@ -79,7 +80,7 @@ class Session:
         "_engine",
         "_first",
         "_following",
-        "_idle_us",
+        "_follows_asked",
         "_over",
         "_queue",
         "_received_bytes",
@@ -102,7 +103,7 @@ class Session:
         self._queue: deque[tuple[Any, Outcome]] = deque()
         self._backlog: deque[Heard] = deque()
         self._following: list[_Following] = []
-        self._idle_us: dict[Outcome, int] = {}
+        self._follows_asked: dict[Outcome, Follow] = {}
         self._deaf = False
         self._over = False
         self._first = b""
@@ -251,7 +252,7 @@ class Session:
             return
         self._over = True
         self._end()
-        self._idle_us.clear()
+        self._follows_asked.clear()
         self.outbox.clear()
         if self.refusals > 1:
             _log.info("refusals", **self._who(), count=self.refusals)
@@ -287,7 +288,7 @@ class Session:
                 else:
                     outcome.owner = self
                     if outcome.follows and type(request) is Follow:
-                        self._idle_us[outcome] = request.idle_us
+                        self._follows_asked[outcome] = request
                     queue.append((tag, outcome))
                 if type(request) is Produce:
                     self.produces = True
@@ -331,13 +332,23 @@ class Session:
                 return
             if outcome.follows:
                 queue.popleft()
-                idle_us = self._idle_us.pop(outcome, 0)
-                self._following.append(_Following(tag, outcome, idle_us, now))
+                request = self._follows_asked.pop(outcome)
+                following = _Following(tag, outcome, request, now)
+                if request.replaces:
+                    self._replace(following, now)
+                self._following.append(following)
             elif outcome.ready:
                 queue.popleft()
                 self._reply(tag, outcome)
             else:
                 return
+
+    def _replace(self, newer: _Following, now: Now) -> None:
+        """Ends the Follows that a newer one on the same partition takes the place of."""
+        for following in list(self._following):
+            if following.place == newer.place:
+                self._following.remove(following)
+                self._engine.cancel(following.outcome, now)
 
     def _reply(self, tag: Any, outcome: Outcome) -> None:
         reply = outcome.reply

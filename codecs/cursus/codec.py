@@ -1,0 +1,225 @@
+"""The server's half of a Cursus connection: frames in, requests out; replies in, frames out.
+
+A frame is `u32 length | body`. A body is a batch, a raw text command, or an envelope (topic and
+text); which of them, its first bytes tell. What is wrong inside a frame is answered and the
+connection goes on; it closes where the position in the stream is lost, after a body that is nothing
+at all, and where the document says so.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+from dragoman.codecs.base import HungUp, Offload, Refused, Sent, foreign_protocol
+from dragoman.codecs.cursus import batching, translate
+from dragoman.codecs.cursus.asking import Asking
+from dragoman.codecs.cursus.command import COMMAND_BYTES_MAX, find_keyword, parse
+from dragoman.codecs.cursus.inflate import (
+    FOREIGN,
+    GZIP,
+    BadFrame,
+    declared_bytes,
+    inflate,
+)
+from dragoman.codecs.cursus.reply import batch_frames, frame, payload_frames
+from dragoman.codecs.cursus.translate import AckTag, Style, Tag
+from dragoman.codecs.cursus.wire import MAGIC
+from dragoman.core import calls
+from dragoman.core.error import ErrorCode, Failure
+
+if TYPE_CHECKING:
+    from dragoman.codecs.base import Buffer, Facts, Heard
+
+_U32 = Struct(">I").unpack_from
+_U16 = Struct(">H").unpack_from
+_OFFLOAD_BYTES: Final = 256 * 1024
+
+
+class CursusCodec:
+    """Speaks Cursus on one connection."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._limits = facts.limits
+        self._renderings = facts.renderings
+        host, port = facts.address
+        self._leader = f"{host}:{port}"
+        self._legacy = bool(facts.options["legacy_replies"])
+        self._create = int(facts.options["auto_create"])
+        self._asking = Asking(facts)
+        self._parts: list[bytes] = []
+        self._held = 0
+        self._needed = 4
+
+    # ------------------------------------------------------------ bytes in
+
+    def receive(self, data: Buffer) -> list[Heard]:
+        """Takes what arrived and returns every complete request in it."""
+        if not data:
+            return [HungUp("cut off inside a frame" if self._held else "end of stream")]
+        if self._held:
+            self._parts.append(bytes(data))
+            self._held += len(data)
+            if self._held < self._needed:
+                return []
+            data = b"".join(self._parts)
+            self._parts.clear()
+            self._held = 0
+        return self._frames(bytes(data), 0, offloaded=False)
+
+    def wanted(self) -> int:
+        """Bytes still missing of the current frame."""
+        return self._needed - self._held if self._held else 0
+
+    def _frames(self, data: bytes, at: int, *, offloaded: bool) -> list[Heard]:
+        """Every whole frame from `at` on; what is left is kept for the next time.
+
+        Args:
+            offloaded: This runs in a thread: nothing is too much work.
+        """
+        heard: list[Heard] = []
+        size = len(data)
+        while (left := size - at) >= 4:
+            (length,) = _U32(data, at)
+            if length > self._limits.frame_bytes_max:
+                heard.append(self._lost(data[at : at + 4], length))
+                return heard
+            begin, end = at + 4, at + 4 + length
+            if size < end:
+                self._needed = 4 + length
+                break
+            if not offloaded and self._is_much(data, begin, end):
+                heard.append(Offload(partial(self._frames, data, at, offloaded=True)))
+                return heard
+            if data[begin : begin + 2] == MAGIC:
+                heard.append(batching.ask(data, begin, end, self._create))
+            else:
+                items = self._body(data[begin:end])
+                heard += items
+                if type(items[-1]) is HungUp or (type(items[-1]) is Refused and items[-1].fatal):
+                    return heard
+            at = end
+        else:
+            self._needed = 4
+        if left:
+            self._parts = [data[at:]]
+            self._held = left
+        return heard
+
+    def _lost(self, first: bytes, length: int) -> Refused:
+        """A length that cannot be."""
+        limit = self._limits.frame_bytes_max
+        if stranger := foreign_protocol(first):
+            return Refused(Tag(), Failure(ErrorCode.WRONG_PROTOCOL, stranger), fatal=True)
+        detail = f"a frame of {length} bytes; {limit} are allowed"
+        failure = Failure(ErrorCode.FRAME_TOO_LARGE, detail, {"size": length, "limit": limit})
+        return Refused(Tag(), failure, fatal=True)
+
+    def _is_much(self, data: bytes, begin: int, end: int) -> bool:
+        """Whether a frame takes longer than the others may wait."""
+        first = data[begin : begin + 2]
+        if first == MAGIC:
+            return end - begin > _OFFLOAD_BYTES
+        if first != GZIP:
+            return False
+        return max(end - begin, declared_bytes(data[begin:end])) > _OFFLOAD_BYTES
+
+    def _body(self, body: bytes) -> list[Heard]:
+        """What a frame asks that is not a plain batch."""
+        if body[:2] == GZIP:
+            try:
+                body = inflate(body)
+            except BadFrame as bad:
+                return [_unopened(f'decode_failed reason="{bad}"')]
+            if body[:2] == MAGIC:
+                return [batching.ask(body, 0, len(body), self._create)]
+        elif (foreign := FOREIGN.get(body[:4])) is not None:
+            return [_unopened(f"unsupported_compression format={foreign}")]
+        return self._text(body)
+
+    def _text(self, body: bytes) -> list[Heard]:
+        """What a text asks: a raw command, or a command or message in an envelope."""
+        size = len(body)
+        # An envelope begins with a zero byte, since no topic is longer than 255: a raw command
+        # is therefore never one.
+        if body[:1] != b"\0" and (found := find_keyword(body)) is not None:
+            return self._command(*found, body)
+        if size < 2:
+            return [_refused('decode_failed reason="data too short"')]
+        begin = 2 + _U16(body, 0)[0]
+        if begin < size:
+            text = body[begin:]
+            if (found := find_keyword(text)) is not None:
+                return self._command(*found, text)
+            if begin > 2:
+                return [self._asking.direct(body[2:begin], text)]
+        return [_refused("malformed_input reason=missing_topic_or_payload", fatal=True)]
+
+    def _command(self, keyword: str, begin: int, text: bytes) -> list[Heard]:
+        command = parse(keyword, text[begin:])
+        if command is None:
+            return [_refused(f"command_too_long limit={COMMAND_BYTES_MAX}")]
+        return self._asking.ask(command, text)
+
+    # ------------------------------------------------------------ bytes out
+
+    def send(self, tag: Tag | AckTag, reply: calls.Reply) -> Sent:
+        """Renders a reply."""
+        if type(reply) is calls.Produced:
+            if isinstance(tag, AckTag):
+                last = reply.base_offset + reply.count - 1
+                return Sent((frame(translate.ack(tag, last, self._leader)),))
+            return Sent((frame("OK"),))
+        assert isinstance(tag, Tag), "only what writes has another tag"
+        match reply:
+            case calls.Fetched():
+                if tag.style is Style.FRAMES:
+                    return Sent(payload_frames(reply.slices), close_after=True)
+                only = batch_frames(reply.slices, tag, self._renderings, only_first=True)
+                return Sent(only)
+            case calls.Followed():
+                return Sent(batch_frames(reply.slices, tag, self._renderings, only_first=False))
+        return Sent((frame(self._line(tag, reply)),), close_after=tag.closes)
+
+    def _line(self, tag: Tag, reply: calls.Reply) -> str:
+        """The one line that answers a command."""
+        match reply:
+            case calls.TopicCreated(topic) | calls.TopicDescribed(topic):
+                return translate.topic_line(topic, tag, self._leader)
+            case calls.TopicDeleted():
+                return f"OK topic={tag.topic} deleted=true"
+            case calls.TopicsListed():
+                return translate.topics_line(reply)
+            case calls.GroupJoined():
+                return translate.joined_line(reply, tag)
+            case calls.HeartbeatAccepted(member, generation):
+                return f"OK member={member} generation={generation}"
+            case calls.GroupLeft(member):
+                return f"OK group={tag.group} member={member} left=true"
+            case calls.OffsetCommitted(count):
+                return f"OK batched={count}" if tag.command == "BATCH_COMMIT" else "OK"
+            case calls.OffsetFetched(_, offset):
+                plain = self._legacy or tag.positional
+                return str(offset or 0) if plain else f"OK offset={offset or 0}"
+            case calls.Answered(payload):
+                return str(payload)
+        raise AssertionError(f"no command of this dialect is answered by {type(reply).__name__}")
+
+    def send_failure(self, tag: Tag | AckTag, failure: Failure) -> Sent:
+        """Renders a failure in the words of this dialect."""
+        closes = isinstance(tag, Tag) and tag.closes
+        return Sent((frame(translate.refusal(tag, failure)),), close_after=closes)
+
+    def send_idle(self, tag: Tag) -> Sent:
+        """The keep-alive of a stream: an empty batch, which every client passes over."""
+        return Sent(batch_frames((), tag, self._renderings, only_first=True))
+
+
+def _refused(wording: str, *, fatal: bool = False) -> Refused:
+    return Refused(Tag(wording=wording), Failure(ErrorCode.MALFORMED, wording), fatal)
+
+
+def _unopened(wording: str) -> Refused:
+    """A frame that cannot be opened; only batches are compressed, so it is answered as one."""
+    return Refused(AckTag(wording=wording), Failure(ErrorCode.MALFORMED, wording))

@@ -1,0 +1,123 @@
+"""Frames that carry records: a stored batch is rendered once as L3 messages, and then sliced.
+
+The document's layout differs in the head alone, so that both share one rendering.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+from dragoman.codecs.cursus.batching import head_of
+from dragoman.codecs.cursus.columns import render
+from dragoman.codecs.cursus.translate import Style
+from dragoman.codecs.cursus.wire import COUNT_MAX, FRAME_BYTES_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dragoman.codecs.base import Buffer
+    from dragoman.codecs.cursus.translate import Tag
+    from dragoman.codecs.rendering import Rendering, RenderingCache
+    from dragoman.core.batch import RecordBatch
+    from dragoman.core.calls import BatchSlice
+
+LENGTH: Final = Struct(">I").pack
+RENDERING: Final = "cursus"
+HEAD_BYTES_MAX: Final = 1024
+"""More than any head of a reply: names are at most 255 bytes."""
+
+
+def frame(text: str | bytes) -> bytes:
+    """One frame with this body."""
+    body = text.encode() if isinstance(text, str) else text
+    return LENGTH(len(body)) + body
+
+
+def rendering_of(batch: RecordBatch, renderings: RenderingCache) -> Rendering:
+    """The batch's messages, kept where there is room."""
+    kept = renderings.get(batch, RENDERING)
+    if kept is None:
+        kept = render(batch)
+        renderings.put(batch, RENDERING, kept)
+    return kept
+
+
+def batch_frames(
+    slices: Sequence[BatchSlice], tag: Tag, renderings: RenderingCache, *, only_first: bool
+) -> list[Buffer]:
+    """Records as batch frames, none larger than a frame may be; an empty one for no records.
+
+    Args:
+        only_first: Stop at the end of the first frame: who asked will ask for the rest.
+    """
+    buffers: list[Buffer] = []
+    taken: list[BatchSlice] = []
+    size = 0
+    room = FRAME_BYTES_MAX - HEAD_BYTES_MAX
+    count = 0
+    for piece in slices:
+        batch, first, last = piece
+        rendering = rendering_of(batch, renderings)
+        while first < last:
+            end = last
+            start = rendering.end(first)
+            if rendering.end(last) - start > room - size or count + last - first > COUNT_MAX:
+                end = _fitting(rendering, first, last, room - size, COUNT_MAX - count)
+            if end > first:
+                taken.append(piece._replace(first=first, last=end))
+                size += rendering.end(end) - start
+                count += end - first
+                first = end
+            if first < last:
+                buffers += _batch_frame(taken, tag, renderings, size)
+                if only_first:
+                    return buffers
+                taken, size, count = [], 0, 0
+    if taken or not buffers:
+        buffers += _batch_frame(taken, tag, renderings, size)
+    return buffers
+
+
+def _fitting(rendering: Rendering, first: int, last: int, room: int, count: int) -> int:
+    """The last record from `first` on with which the records still fit."""
+    start = rendering.end(first)
+    last = min(last, first + count)
+    low, high = first, last
+    while low < high:
+        middle = (low + high + 1) // 2
+        if rendering.end(middle) - start <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _batch_frame(
+    slices: list[BatchSlice], tag: Tag, renderings: RenderingCache, size: int
+) -> list[Buffer]:
+    seq_start = seq_end = count = 0
+    buffers: list[Buffer] = [b""]
+    if slices:
+        seq_start = slices[0].batch.sequence_at(slices[0].first) or 0
+        seq_end = slices[-1].batch.sequence_at(slices[-1].last - 1) or 0
+        for batch, first, last in slices:
+            count += last - first
+            piece = rendering_of(batch, renderings).slice(first, last, batch.count)
+            buffers.append(piece)
+    document = tag.style is Style.DOCUMENT
+    head = head_of(tag.topic.encode(), tag.partition, seq_start, seq_end, count, document=document)
+    buffers[0] = LENGTH(len(head) + size) + head
+    return buffers
+
+
+def payload_frames(slices: Sequence[BatchSlice]) -> list[Buffer]:
+    """Records as the message-flow document sends them: a frame each, with the payload alone."""
+    buffers: list[Buffer] = []
+    for batch, first, last in slices:
+        values = batch.values.slices(first, last)
+        parts = [b""] * (2 * len(values))
+        parts[::2] = map(LENGTH, map(len, values))
+        parts[1::2] = values
+        buffers.append(b"".join(parts))
+    return buffers

@@ -1,0 +1,96 @@
+"""The client's half of a Cursus connection: requests out, replies and pushes in.
+
+It writes `name=value` commands in envelopes and batches in layout L3. What the wire does not tell
+(watermarks, log starts, the partition that a text publish went to) is 0, or -1 where 0 would be a
+place. A batch frame is a push while its partition is followed, else the answer of a fetch.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from struct import Struct, error
+from typing import TYPE_CHECKING
+
+from dragoman.codecs.base import ProtocolError, Told, Unsayable
+from dragoman.codecs.cursus import hearing, saying
+from dragoman.codecs.cursus.wire import FRAME_BYTES_MAX, MAGIC
+from dragoman.core import calls
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dragoman.codecs.base import Buffer
+    from dragoman.core.calls import Request
+
+_U32 = Struct(">I")
+
+
+class CursusSpeaker:
+    """Asks and hears, in order."""
+
+    def __init__(self) -> None:
+        self._asked: deque[Request] = deque()
+        self._followed: dict[tuple[str, int], calls.Follow] = {}
+        self._buffer = bytearray()
+
+    def ask(self, request: Request) -> Sequence[Buffer]:
+        """See `Speaker.ask`."""
+        try:
+            body = saying.say(request)
+        except error:
+            raise Unsayable("a number of the request is out of the wire's range") from None
+        size = sum(map(len, body))
+        if size > FRAME_BYTES_MAX:
+            raise Unsayable(f"a Cursus frame holds {FRAME_BYTES_MAX} bytes, this takes {size}")
+        if isinstance(request, calls.Fetch | calls.Follow):
+            place = (saying.topic_of(request.namespace, request.topic), request.partition)
+            if isinstance(request, calls.Follow):
+                self._followed[place] = request
+                return [_U32.pack(size), *body]
+            if place in self._followed:
+                raise Unsayable("a connection that follows a partition cannot fetch from it")
+        self._asked.append(request)
+        return [_U32.pack(size), *body]
+
+    def receive(self, data: Buffer) -> list[Told]:
+        """See `Speaker.receive`."""
+        buffer = self._buffer
+        buffer += data
+        told: list[Told] = []
+        at = 0
+        while len(buffer) - at >= 4:
+            (length,) = _U32.unpack_from(buffer, at)
+            if length > FRAME_BYTES_MAX:
+                raise ProtocolError(f"a frame of {length} bytes")
+            end = at + 4 + length
+            if end > len(buffer):
+                break
+            body = bytes(memoryview(buffer)[at + 4 : end])
+            at = end
+            if (heard := self._heard(body)) is not None:
+                told.append(heard)
+        del buffer[:at]
+        return told
+
+    def _heard(self, body: bytes) -> Told | None:
+        """What one frame tells; None for a keep-alive."""
+        if not body:
+            return None
+        if body[:2] == MAGIC:
+            batch = hearing.batch_of(body)
+            request = self._followed.get((batch.topic, batch.partition))
+            if request is not None:
+                if not batch.slices:
+                    return None
+                return Told(hearing.followed(request, batch), push=True)
+            asked = self._asked.popleft() if self._asked else None
+            if not isinstance(asked, calls.Fetch):
+                raise ProtocolError("a batch that nothing was asked for")
+            return Told(hearing.fetched(asked, batch))
+        if not self._asked:
+            failure = hearing.failure_of(body)
+            if failure is None or not self._followed:
+                raise ProtocolError("a reply that nothing was asked for")
+            self._followed.popitem()
+            return Told(failure, push=True)
+        return Told(hearing.understand(self._asked.popleft(), body))
