@@ -26,12 +26,13 @@ from dragoman.core.calls import (
 from dragoman.core.clock import Now
 from dragoman.core.engine import Engine
 from dragoman.core.error import ErrorCode, Failure
+from dragoman.core.interface import WorkLane
 from dragoman.core.memory import MemoryStore
 from dragoman.core.outcome import Client
 from support.log import Log, batch, values
 
 if TYPE_CHECKING:
-    from dragoman.core.interface import LogEngine
+    from dragoman.core.interface import LogEngine, Work
 
 
 def test_the_engine_fulfils_its_interface() -> None:
@@ -368,3 +369,65 @@ def test_a_wall_clock_that_falls_back_is_counted_and_stamps_never_fall() -> None
         stamp,
     ]
     assert log.engine.statistics()["clock_jumps"] == 1
+
+
+class _Checkpoint:
+    lane = WorkLane.CHECKPOINT
+
+    def run(self) -> None:
+        """Nothing; its end is what matters."""
+
+
+class _FailingCheckpoint(MemoryStore):
+    """A store whose checkpoint fails, which fences it outside a flush."""
+
+    def take_work(self, now: Now) -> list[Work]:
+        return [_Checkpoint()]
+
+    def finished(self, work: Work, error: OSError | None) -> None:
+        self.failure = error
+
+
+def test_a_failed_checkpoint_fails_who_waits_for_durability() -> None:
+    log = Log(_FailingCheckpoint())
+    log.ask(CreateTopic("t", 1))
+    follow = log.hand(Follow("t", 0))
+    produce = log.hand(Produce("t", batch(b"a"), 0))
+    delete = log.hand(DeleteTopic("t"))
+    log.work(OSError(28, "No space left on device"))
+    for outcome in (produce, delete):
+        assert isinstance(outcome.reply, Failure)
+        assert outcome.reply.code is ErrorCode.STORAGE_FAILED
+    assert follow in log.ready
+    assert isinstance(log.engine.pull(follow, log.now), Failure)
+
+
+def test_a_read_that_would_commit_is_refused_once_fenced() -> None:
+    log = Log()
+    log.put("t", b"a")
+    log.hand(Produce("t", batch(b"b"), 0))
+    log.flush(OSError(5, "I/O error"))
+    request = Fetch("t", 0, group="g", auto_commit=True)
+    assert log.code(request) is ErrorCode.STORAGE_FAILED
+
+
+def test_a_cold_read_that_would_commit_is_refused_once_fenced() -> None:
+    log = Log(MemoryStore(blocking_reads=True))
+    log.put("t", b"a")
+    read = log.hand(Fetch("t", 0, group="g", auto_commit=True))
+    log.hand(Produce("t", batch(b"b"), 0))
+    log.flush(OSError(5, "I/O error"))
+    log.work()
+    assert isinstance(read.reply, Failure)
+    assert read.reply.code is ErrorCode.STORAGE_FAILED
+
+
+def test_a_long_poll_that_reveals_what_was_lost_is_refused_once_fenced() -> None:
+    log = Log()
+    log.put("t", b"a")
+    poll = log.hand(Fetch("t", 0, 1, wait_us=1_000_000, group="g"))
+    log.hand(CommitOffset("t", "g", ((0, 1),)))
+    log.flush(OSError(5, "I/O error"))
+    log.pass_time(1)
+    assert isinstance(poll.reply, Failure)
+    assert poll.reply.code is ErrorCode.STORAGE_FAILED

@@ -9,6 +9,7 @@ import pytest
 from dragoman.core.calls import (
     CommitOffset,
     CreateTopic,
+    DeleteTopic,
     DescribeTopic,
     Fetch,
     FetchOffset,
@@ -68,6 +69,7 @@ def trimmed(log: Log, keep_bytes: int = 1) -> Log:
         ({"whence": Whence.TIMESTAMP, "offset": WALL_US + 9_000_000}, b""),
         ({"whence": Whence.COMMITTED, "group": "g"}, b"abcde"),
         ({"whence": Whence.COMMITTED, "group": "g", "offset": 4}, b"e"),
+        ({"whence": Whence.COMMITTED_OR_LATEST, "group": "g"}, b""),
         ({"whence": Whence.MAX_COMMITTED, "group": "g", "offset": 3}, b"de"),
     ],
 )
@@ -86,6 +88,7 @@ def test_reading_begins_where_whence_says(
     [
         (Whence.COMMITTED, 0, 3),
         (Whence.COMMITTED, 4, 3),
+        (Whence.COMMITTED_OR_LATEST, 0, 3),
         (Whence.MAX_COMMITTED, 0, 3),
         (Whence.MAX_COMMITTED, 4, 4),
     ],
@@ -286,8 +289,6 @@ def test_a_cold_read_of_a_topic_deleted_meanwhile_is_refused() -> None:
     log = Log(MemoryStore(blocking_reads=True))
     log.put("t", b"a")
     outcome = log.hand(Fetch("t", 0))
-    from dragoman.core.calls import DeleteTopic
-
     log.ask(DeleteTopic("t"))
     log.work()
     assert isinstance(outcome.reply, Failure)

@@ -99,9 +99,6 @@ def test_a_follow_is_announced_again_only_after_an_empty_pull(log: Log) -> None:
 
 
 def test_a_push_keeps_to_its_limits(log: Log) -> None:
-    outcome = log.hand(Follow("t", 0, records_max=2))
-    log.engine.pull(outcome, log.now)
-    log.work()
     outcome = log.hand(Follow("t", 0, records_max=1))
     push = log.engine.pull(outcome, log.now)
     if push is None:
