@@ -14,6 +14,7 @@ app.command("dragoman.cli.topic:app", name="topic", help="Make, list, describe, 
 app.command("dragoman.cli.produce:produce", name="produce", help="Write records.")
 app.command("dragoman.cli.consume:consume", name="consume", help="Read records.")
 app.command("dragoman.cli.verify:verify", name="verify", help="Check a data directory.")
+app.command("dragoman.cli.recover:recover", name="recover", help="Open a damaged directory.")
 
 
 def _version() -> str:

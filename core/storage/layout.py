@@ -93,6 +93,8 @@ class Layout:
         try:
             found = orjson.loads(read_file(disk, f"{self.root}/FORMAT"))
             number, oldest = int(found["format"]), int(found["oldest_reader"])
+            if not 0 < oldest <= number:
+                raise ValueError(number)
         except FileNotFoundError:
             raise StorageError(f"{self.root} has no FORMAT file: it is no data directory") from None
         except (ValueError, KeyError, TypeError):
@@ -103,10 +105,6 @@ class Layout:
             raise StorageError(
                 f"{self.root} has format {number}, which this version does not know (it knows "
                 f"{FORMAT}): use a newer dragoman"
-            )
-        if number < FORMAT:
-            raise StorageError(
-                f"{self.root} has the older format {number}: run `dragoman upgrade {self.root}`"
             )
 
     def lock(self, disk: Disk) -> int:
