@@ -39,6 +39,8 @@ RECEIVE_BYTES_MIN = 64 * 1024
 RECEIVE_BYTES_MAX = 1024 * 1024
 BUFFERS_MAX = 1024
 """Buffers of one `sendmsg`: IOV_MAX of Linux and macOS."""
+JOIN_BYTES_MAX = 4096
+"""Up to so many bytes, joining buffers costs less than telling the kernel of each."""
 
 _log = structlog.get_logger("dragoman.lane")
 
@@ -210,7 +212,7 @@ class Lane:
     def _read(self, connection: Connection, now: Now) -> None:
         session = connection.session
         size = connection.receive_bytes
-        if (wanted := session.wanted) > size:
+        if (wanted := session.wanted()) > size:
             size = min(wanted, RECEIVE_BYTES_MAX)
         try:
             data = connection.socket.recv(size)
@@ -241,6 +243,8 @@ class Lane:
         try:
             if len(buffers) == 1:
                 count = connection.socket.send(buffers[0])
+            elif outbox.size <= JOIN_BYTES_MAX:
+                count = connection.socket.send(b"".join(buffers))
             elif len(buffers) <= BUFFERS_MAX:
                 count = connection.socket.sendmsg(buffers)
             else:

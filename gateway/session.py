@@ -68,6 +68,7 @@ class Session:
             lane looks at it twice a request.
         held: Something stopped for want of room in the outbox: `advance` once it is empty.
         produces: It has sent records; such connections rest while the engine is overloaded.
+        wanted: The codec's hint for the size of the next read.
         carrier: Whoever moves its bytes; set and read by that carrier alone.
         requests, refusals: Counters.
     """
@@ -94,6 +95,7 @@ class Session:
         "produces",
         "refusals",
         "requests",
+        "wanted",
     )
 
     def __init__(self, codec: Codec, engine: LogEngine, client: Client, now: Now) -> None:
@@ -115,6 +117,7 @@ class Session:
         self.held = False
         self.listening = True
         self.produces = False
+        self.wanted = codec.wanted
         self.carrier: Any = None
         self.requests = 0
         self.refusals = 0
@@ -148,11 +151,6 @@ class Session:
     def waiting(self) -> int:
         """Requests that wait for their outcome."""
         return len(self._queue)
-
-    @property
-    def wanted(self) -> int:
-        """The codec's hint for the size of the next read."""
-        return self._codec.wanted()
 
     # ------------------------------------------------------------ what carriers tell
 

@@ -111,7 +111,7 @@ class StreamConnection:
                 self._reader = trio.Event()
                 await self._reader.wait()
             try:
-                data = await self._stream.receive_some(max(RECEIVE_BYTES, session.wanted))
+                data = await self._stream.receive_some(max(RECEIVE_BYTES, session.wanted()))
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 self._scope.cancel()
                 return
