@@ -163,15 +163,14 @@ def produce(
     rows = [*zip(values, keys or [None] * len(values), strict=True)]
     if partition is not None:
         return (yield from _produce_all([_produce(name, rows, partition, acks)]))
-    refusal: Unsayable | None = None
-    for plan in (_whole, _by_key, _singly, _chosen_here):
+    reasons: list[str] = []
+    for plan in (_whole, _chosen_here, _by_key, _singly):
         try:
             requests = yield from plan(name, rows, acks, turn)
             return (yield from _produce_all(requests))
         except Unsayable as error:
-            refusal = error
-    assert refusal is not None
-    raise refusal
+            reasons.append(str(error))
+    raise Unsayable("; ".join(dict.fromkeys(reasons)))
 
 
 Rows = list[tuple[bytes | None, bytes | None]]
@@ -191,7 +190,13 @@ def _produce(name: str, rows: Rows, route: calls.Route, acks: calls.Acks) -> cal
 
 def _produce_all(requests: list[calls.Produce]) -> Task[list[Produced]]:
     replies = yield tuple(requests)
-    return [reply for reply in replies if isinstance(reply, calls.Produced)]
+    produced: list[Produced] = []
+    for reply in replies:
+        for part in reply.parts if isinstance(reply, calls.ProducedMany) else [reply]:
+            if isinstance(part, Failure):
+                raise RequestRefused(part)
+            produced.append(part)
+    return produced
 
 
 def _whole(name: str, rows: Rows, acks: calls.Acks, turn: int) -> Task[list[calls.Produce]]:
@@ -202,7 +207,7 @@ def _whole(name: str, rows: Rows, acks: calls.Acks, turn: int) -> Task[list[call
 
 def _chosen_here(name: str, rows: Rows, acks: calls.Acks, turn: int) -> Task[list[calls.Produce]]:
     """A request a partition: the dialect leaves the choice to its clients."""
-    count = yield from partition_count(name)
+    count = len((yield from describe_topic(name)).partitions)
     if not count:
         raise RequestRefused(Failure(ErrorCode.NO_PARTITIONS, f"{name} has no partition"))
     dealt: dict[int, Rows] = {}

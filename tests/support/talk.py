@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.codecs.registry import dialect
 from dragoman.core.batch import Origin, Record, RecordBatch
-from dragoman.core.calls import Fetch, Fetched, Produce, Produced
+from dragoman.core.calls import ROUND_ROBIN, Fetch, Fetched, Produce, Produced
 from dragoman.core.column import VarColumn
 from support.conversation import Conversation, Exchange
 
@@ -36,9 +36,10 @@ class Talk:
         return told[0].reply
 
     def produce(self, topic: str, value: bytes, partition: int = 0) -> Produced:
-        """Writes one record."""
+        """Writes one record; V1 alone leaves the partition to the server."""
         batch = RecordBatch(1, VarColumn.single(value), origin=Origin.NONE)
-        reply = self.ask(Produce(topic, batch, partition))
+        chooses = self.conversation.dialect.name != "v1"
+        reply = self.ask(Produce(topic, batch, partition if chooses else ROUND_ROBIN))
         assert isinstance(reply, Produced), reply
         return reply
 
