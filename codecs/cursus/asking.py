@@ -89,7 +89,7 @@ class Asking:
                 code = ErrorCode.UNKNOWN_COMMAND
             tag.wording = wording
             fatal = tag.positional and command.keyword == "CONSUME"
-            return [Refused(tag, Failure(code, wording), fatal)]
+            return [Refused(tag, Failure(code, wording.partition(" ")[0]), fatal)]
 
     def direct(self, topic: bytes, payload: bytes) -> Heard:
         """A message in an envelope that is not a command: it is published to the topic."""
@@ -98,7 +98,7 @@ class Asking:
             tag.topic = _decoded(topic, "topic")
         except Bad as bad:
             tag.wording = bad.wording
-            return Refused(tag, Failure(bad.code, bad.wording))
+            return Refused(tag, Failure(bad.code, "invalid_name"))
         namespace, name = split_flat(tag.topic)
         request = calls.Produce(
             name, one_record(payload), namespace=namespace, create_partitions=self._create

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from dragoman.codecs.base import Asked, Refused
 from dragoman.codecs.cursus.columns import headers_of, to_batch
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _U16 = Struct(">H").unpack_from
 _TEXT_PARTITION = re.compile(rb"-?[0-9]{1,10}")
-_INT32_MAX: Final = (1 << 31) - 1
 
 
 class BadBatch(Exception):
@@ -138,7 +137,7 @@ def ask(data: bytes, at: int, end: int, create_partitions: int) -> Heard:
         request = calls.Produce(name, batch, partition, namespace, meant, create_partitions)
     except BadBatch as bad:
         tag.wording = bad.wording
-        return Refused(tag, Failure(bad.code, bad.wording))
+        return Refused(tag, Failure(bad.code, bad.wording.partition(" ")[0]))
     return Asked(tag, request)
 
 
