@@ -1,34 +1,36 @@
-"""`dragoman verify`: checks a data directory, offline or beside its server."""
+"""`dragoman verify`: checks every batch of a data directory, beside a live server too."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from pathlib import Path  # noqa: TC003 - read at run time by the command line library
 
-import orjson
-
+from dragoman.cli.asking import complain, show
 from dragoman.core.storage.error import StorageError
 from dragoman.core.storage.verify import verify as check
 
+SOUND, DAMAGED, UNREADABLE = 0, 1, 2
 
-def verify(directory: Path) -> int:
-    """Check every batch, catalog and journal group of a data directory.
 
-    Prints one line of JSON with what was found; damage is named on stderr, one line a place.
-    Exits 0 where all is sound, 1 where something is damaged, 2 where it is no data directory.
+def verify(directory: str, /) -> int:
+    """Check a data directory; prints one line of JSON a damaged place, then a summary.
+
+    Exits with 0 where everything verifies, 1 where something is damaged, 2 where the directory
+    cannot be read.
 
     Parameters
     ----------
     directory
-        The data directory; its server may be running.
+        What `dragoman serve --data` names.
     """
     try:
         report = check(directory)
     except (StorageError, OSError) as error:
-        print(f"dragoman: {error}", file=sys.stderr)
-        return 2
+        return complain(str(error), UNREADABLE)
     for damage in report.damage:
-        print(f"damaged: {damage}", file=sys.stderr)
-    print(orjson.dumps(asdict(report)).decode())
-    return 1 if report.damage else 0
+        show({"damage": {name: value for name, value in asdict(damage).items() if value != -1}})
+        print(f"dragoman: {damage}", file=sys.stderr)
+    summary = asdict(report) | {"damage": len(report.damage)}
+    show(summary)
+    sys.stdout.flush()
+    return DAMAGED if report.damage else SOUND

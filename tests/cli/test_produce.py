@@ -52,10 +52,9 @@ def test_what_a_dialect_cannot_say_is_one_sentence_and_code_2(
     assert produce("from-rustlog", "one", key="k", at=at) == 2
     heard = capfd.readouterr()
     assert heard.out == ""
-    assert heard.err == (
-        "dragoman: rustlog cannot say this: "
-        "RustLog records have a payload and nothing else: no key, headers or id\n"
-    )
+    assert heard.err.startswith("dragoman: rustlog cannot say this: ")
+    assert "a payload and nothing else: no key" in heard.err
+    assert heard.err.count("\n") == 1
 
 
 def test_a_refused_request_is_code_1(wired: WiredServer, capfd: pytest.CaptureFixture[str]) -> None:

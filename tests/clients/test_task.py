@@ -114,8 +114,12 @@ def test_partitions_are_counted_by_reading_where_nothing_tells() -> None:
 
 
 def keyed(request: Request) -> Any:
-    """Like Iggy: one key a request."""
+    """Like Iggy: one key a request, and the server chooses where it goes."""
+    if isinstance(request, calls.DescribeTopic):
+        return calls.TopicDescribed(topic(2))
     assert isinstance(request, calls.Produce)
+    if isinstance(request.route, int):
+        raise Unsayable("by key or by partition")
     if request.batch.keys is not None and len(set(request.batch.keys)) > 1:
         raise Unsayable("one key")
     return calls.Produced(0, 0, request.batch.count)
