@@ -1,8 +1,8 @@
 """The flush cycle beside bare `fdatasync` on the same disk.
 
 Run as `python bench/flush.py [DIRECTORY]`; the directory decides which disk is measured. A cycle
-is what one group costs: `append_batch`, `take_flush`, `run` (one write, one sync), `flushed`, called
-in turn on one thread. "python" is the cycle without the write and the sync. The bare row writes as
+is what one group costs: `append_batch`, `take_flush`, `run` (one write, one sync) and `flushed`,
+called in turn on one thread. "python" is the cycle without the write and the sync. The bare row writes as
 many bytes over blocks that were written before, and syncs them.
 """
 

@@ -96,6 +96,7 @@ def produce(load: Load, partition: int) -> Request:
     batch = RecordBatch(len(records), VarColumn.of(records), origin=Origin.NONE)
     if load.dialect == "v1":
         batch.keys = VarColumn.of([b"key-%d" % partition] * len(records))
+        return Produce(load.topic, batch)
     return Produce(load.topic, batch, partition)
 
 
@@ -245,7 +246,7 @@ def requests_of(load: Load, partition: int) -> tuple[list[bytes], int]:
 def prepare(load: Load, partitions: int) -> None:
     """Makes the topic, and for a fetch fills it, in chunks of 1,000 records."""
     maker = load.preload_dialect or ("rustlog" if load.dialect == "v1" else load.dialect)
-    ports = json.loads(os.environ["DRAGOMAN_BENCH_PORTS"])
+    ports = json.loads(os.environ["BENCH_PORTS"])
     speaker = dialect("rustlog").speaker()
     with socket.create_connection(("127.0.0.1", ports["rustlog"]), 10) as sock:
         for buffer in speaker.ask(CreateTopic(load.topic, partitions)):

@@ -39,7 +39,7 @@ MODES = ("fsync", "interval:100ms", "os")
 def server(durability: str) -> Iterator[tuple[dict[str, int], int]]:
     """A fresh server on processor 0: its ports and its pid."""
     command = Path(sys.executable).with_name("dragoman")
-    with tempfile.TemporaryDirectory(dir=os.environ.get("DRAGOMAN_BENCH_DIR")) as directory:
+    with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as directory:
         process = subprocess.Popen(
             [
                 *(str(command), "serve", "--ephemeral", "--print-ports", "--log-level", "error"),
@@ -61,7 +61,7 @@ def measure(load: Load, ports: dict[str, int]) -> Result:
     """Runs one load in a process of its own."""
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("load.py")), json.dumps(asdict(load))],
-        env={**os.environ, "DRAGOMAN_BENCH_PORTS": json.dumps(ports)},
+        env={**os.environ, "BENCH_PORTS": json.dumps(ports)},
         stdout=subprocess.PIPE,
         check=True,
         timeout=120,
@@ -113,7 +113,7 @@ class Bench:
 
     def machine(self) -> None:
         """What the machine can do now."""
-        here = Path(os.environ.get("DRAGOMAN_BENCH_DIR", tempfile.gettempdir()))
+        here = Path(os.environ.get("BENCH_DIR", tempfile.gettempdir()))
         echo = echoes_per_s(64, self.seconds, (SERVER_CPU, LOAD_CPU))
         print(f"machine: {echo:,.0f} echoes/s of 64 B over 64 connections (epoll loop in Python), ")
         print(f"         {syncs_per_s(here, self.seconds):,.0f} fdatasync/s of 4 KiB\n", flush=True)
