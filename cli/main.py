@@ -26,3 +26,7 @@ def _version() -> str:
 def main() -> None:
     """Runs the command line of the process."""
     app()
+
+
+if __name__ == "__main__":
+    main()

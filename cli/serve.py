@@ -80,11 +80,7 @@ def serve(
     }
     flags |= {f"listeners.{name}.host": host for name in dialect_names()}
     try:
-        for pair in set_:
-            key, equals, value = pair.partition("=")
-            if not equals:
-                raise ConfigError(f"--set {pair}: write key=value")
-            flags[key] = value
+        flags |= _read_pairs(set_)
         settings = load_config(
             Path(config) if config else None, os.environ, flags, ephemeral=ephemeral
         )
@@ -102,6 +98,14 @@ def serve(
     gc.freeze()
     trio.run(server.run_until_signalled, _print_ports if print_ports else _say_nothing)
     return 0
+
+
+def _read_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Takes `key=value` apart."""
+    for pair in pairs:
+        if "=" not in pair:
+            raise ConfigError(f"--set {pair}: write key=value")
+    return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
 
 
 def _tell(settings: Config, store: DiskStore) -> None:

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any
+
+import orjson
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SERVE = (sys.executable, "-m", "dragoman.cli.main", "serve")
+START_SECONDS_MAX = 30
+
+
+def refused(*arguments: str, directory: Path) -> str:
+    """Runs a server that should not start; returns what it said."""
+    ended = subprocess.run(
+        (*SERVE, *arguments),
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS_MAX,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    return ended.stderr.splitlines()[-1]
+
+
+class Served:
+    """A server process.
+
+    Attributes:
+        ports: By dialect.
+    """
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        self.process = process
+        line = process.stdout.readline()
+        assert line, process.communicate()[1]
+        self.ports: dict[str, int] = orjson.loads(line)
+
+    def ask_v1(self, line: bytes) -> bytes:
+        """Asks one line of the V1 dialect."""
+        with socket.create_connection(("127.0.0.1", self.ports["v1"]), 10) as peer:
+            peer.sendall(line)
+            with peer.makefile("rb") as answers:
+                return answers.readline()
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Stops it; returns its exit status."""
+        self.process.send_signal(number)
+        return self.process.wait(START_SECONDS_MAX)
+
+
+@contextmanager
+def served(directory: Path, *arguments: str) -> Iterator[Served]:
+    process = subprocess.Popen(
+        (*SERVE, "--ephemeral", "--print-ports", "--data", "data", *arguments),
+        cwd=directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield Served(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_ports_are_one_line_of_json_and_each_accepts(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        assert list(server.ports) == ["cursus", "v1", "iggy", "rustlog"]
+        for port in server.ports.values():
+            socket.create_connection(("127.0.0.1", port), 5).close()
+        assert server.stop() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_an_acknowledged_record_is_there_after_a_restart(tmp_path: Path, number: int) -> None:
+    with served(tmp_path) as server:
+        assert server.ask_v1(b"V1|1|PRODUCE|t k:hello\n").startswith(b"V1|1|OK|")
+        assert server.stop(number) == (0 if number != signal.SIGKILL else -signal.SIGKILL)
+    with served(tmp_path) as server:
+        answers = b"".join(
+            server.ask_v1(b"V1|2|CONSUME|t %d 0\n" % partition) for partition in range(3)
+        )
+        assert b"hello" in answers
+        assert server.stop() == 0
+
+
+def test_a_second_server_on_the_same_directory_names_the_first(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        said = refused("--ephemeral", "--data", "data", directory=tmp_path)
+        assert str(server.process.pid) in said
+
+
+def test_a_taken_port_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = refused("--set", f"listeners.cursus.port={port}", directory=tmp_path)
+    assert (
+        said == f"dragoman: listeners.cursus: port {port} of 127.0.0.1 is taken by another process"
+    )
+
+
+def test_a_directory_of_another_format_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "FORMAT").write_text('{"format": 999, "oldest_reader": 999}')
+    said = refused("--ephemeral", "--data", "data", directory=tmp_path)
+    assert said.startswith("dragoman: ")
+    assert "format 999" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--host", "0.0.0.0"), "pass --insecure to accept that"),
+        (("--durability", "maybe"), "is none of fsync, interval, os"),
+        (("--set", "listeners.v1.prot=1"), "listeners.v1: "),
+        (("--set", "listeners.v1.port"), "write key=value"),
+        (("--config", "absent.toml"), "there is no configuration file"),
+        (("--log-format", "xml"), "is none of console, json, logfmt"),
+    ],
+)
+def test_what_cannot_be_served_is_said_in_one_sentence(
+    tmp_path: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    assert sentence in refused(*arguments, directory=tmp_path)
+
+
+def test_relaxed_durability_is_said_at_start(tmp_path: Path) -> None:
+    with served(tmp_path, "--durability", "os", "--log-format", "json") as server:
+        assert server.ask_v1(b"V1|1|PRODUCE|t k:hello\n").startswith(b"V1|1|OK|")
+        assert server.stop() == 0
+        stderr: IO[str] | None = server.process.stderr
+        assert stderr is not None
+        lines: list[dict[str, Any]] = [orjson.loads(line) for line in stderr.read().splitlines()]
+    assert {line["event"] for line in lines} >= {
+        "acknowledged records may be lost in a power cut",
+        "serving",
+        "stopping",
+    }
+
+
+def test_variables_are_read(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        SERVE,
+        cwd=tmp_path,
+        env={**os.environ, "DRAGOMAN_LISTENERS__V1__HOST": "0.0.0.0"},
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS_MAX,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert "listeners.v1.host: 0.0.0.0" in ended.stderr
