@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from cyclopts import App
 
 from dragoman.cli.asking import HERE, At, show, talk
+from dragoman.clients.task import find_ends
 from dragoman.core.name import flat_name
 
 if TYPE_CHECKING:
     from dragoman.clients.sync import SyncClient
-    from dragoman.core.calls import TopicDescription
+    from dragoman.core.calls import PartitionDescription, TopicDescription
 
 app = App(name="topic", help="Make, list, describe, delete topics.")
 
@@ -58,15 +59,7 @@ def describe(name: str, /, *, at: At = HERE) -> int:
     def action(client: SyncClient) -> None:
         topic = client.describe(name)
         row = _row(topic)
-        row["partitions"] = [
-            {
-                "partition": partition.partition,
-                "log_start_offset": partition.log_start_offset,
-                "high_watermark": partition.high_watermark,
-                "size_bytes": partition.size_bytes,
-            }
-            for partition in topic.partitions
-        ]
+        row["partitions"] = [_partition_row(client, name, p) for p in topic.partitions]
         show(row)
 
     return talk(at, action)
@@ -87,6 +80,19 @@ def delete(name: str, /, *, at: At = HERE) -> int:
         show({"topic": name, "deleted": True})
 
     return talk(at, action)
+
+
+def _partition_row(
+    client: SyncClient, name: str, partition: PartitionDescription
+) -> dict[str, int]:
+    """One partition; where the description is silent about its ends they are read."""
+    start, end = partition.log_start_offset, partition.high_watermark
+    if not end:
+        start, end = client.run(find_ends(name, partition.partition))
+    row = {"partition": partition.partition, "log_start_offset": start, "high_watermark": end}
+    if partition.size_bytes:
+        row["size_bytes"] = partition.size_bytes
+    return row
 
 
 def _row(topic: TopicDescription) -> dict[str, Any]:

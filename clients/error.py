@@ -36,7 +36,9 @@ class PartlySent(ClientError):
     """
 
     def __init__(self, unsayable: Unsayable, replies: Sequence[Reply | Failure]) -> None:
-        super().__init__(f"after {len(replies)} requests were served: {unsayable}")
+        super().__init__(
+            f"served as far as it could be said ({len(replies)} requests): {unsayable}"
+        )
         self.replies = replies
 
 

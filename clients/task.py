@@ -87,19 +87,34 @@ def delete_topic(name: str) -> Task[None]:
 
 
 def list_topics() -> Task[list[TopicDescription]]:
-    """All topics of all namespaces."""
+    """All topics of all namespaces; those that a list only names are described one by one."""
     try:
         listed = yield from one(calls.ListTopics())
-    except Unsayable:
+        topics = list(listed.topics)
+    except Unsayable as unsayable:
+        topics = yield from _list_by_namespace(unsayable)
+    for index, topic in enumerate(topics):
+        if not topic.partitions:
+            request = calls.DescribeTopic(topic.name, topic.namespace)
+            try:
+                topics[index] = (yield from one(request)).topic
+            except (Unsayable, RequestRefused):
+                continue  # the list has its name, and it may be gone by now
+    return topics
+
+
+def _list_by_namespace(unsayable: Unsayable) -> Task[list[TopicDescription]]:
+    try:
         namespaces = yield from one(calls.ListNamespaces())
-        found: list[TopicDescription] = []
-        for namespace in namespaces.namespaces:
-            listed = yield from one(calls.ListTopics(namespace.name))
-            for topic in listed.topics:
-                topic.namespace = namespace.name
-            found += listed.topics
-        return found
-    return list(listed.topics)
+    except Unsayable:
+        raise unsayable from None
+    found: list[TopicDescription] = []
+    for namespace in namespaces.namespaces:
+        listed = yield from one(calls.ListTopics(namespace.name))
+        for topic in listed.topics:
+            topic.namespace = namespace.name
+        found += listed.topics
+    return found
 
 
 def describe_topic(name: str) -> Task[TopicDescription]:
@@ -107,8 +122,12 @@ def describe_topic(name: str) -> Task[TopicDescription]:
     namespace, topic = split_flat(name)
     try:
         described = yield from one(calls.DescribeTopic(topic, namespace))
-    except Unsayable:
-        for found in (yield from list_topics()):
+    except Unsayable as unsayable:
+        try:
+            listed = yield from list_topics()
+        except Unsayable:
+            raise unsayable from None
+        for found in listed:
             if (found.namespace, found.name) == (namespace, topic):
                 return found
         missing = f"there is no topic {name}"
@@ -170,7 +189,7 @@ def produce(
             return (yield from _produce_all(requests))
         except Unsayable as error:
             reasons.append(str(error))
-    raise Unsayable("; ".join(dict.fromkeys(reasons)))
+    raise Unsayable("; ".join(filter(None, dict.fromkeys(reasons))))
 
 
 Rows = list[tuple[bytes | None, bytes | None]]
@@ -207,7 +226,10 @@ def _whole(name: str, rows: Rows, acks: calls.Acks, turn: int) -> Task[list[call
 
 def _chosen_here(name: str, rows: Rows, acks: calls.Acks, turn: int) -> Task[list[calls.Produce]]:
     """A request a partition: the dialect leaves the choice to its clients."""
-    count = len((yield from describe_topic(name)).partitions)
+    try:
+        count = len((yield from describe_topic(name)).partitions)
+    except Unsayable:
+        raise Unsayable from None  # so it is no dialect that leaves the choice to its clients
     if not count:
         raise RequestRefused(Failure(ErrorCode.NO_PARTITIONS, f"{name} has no partition"))
     dealt: dict[int, Rows] = {}
@@ -292,6 +314,8 @@ def find_offset(name: str, partition: int, offset: Offset) -> Task[int]:
     latest = whence_of(offset) is calls.Whence.LATEST
     while True:
         request = _fetch(name, partition, at)
+        if not latest:
+            request.records_max = 1
         try:
             fetched = yield from one(request)
         except RequestRefused as refused:
@@ -309,6 +333,13 @@ def find_offset(name: str, partition: int, offset: Offset) -> Task[int]:
         if not fetched.count:
             return at
         at = fetched.next_offset
+
+
+def find_ends(name: str, partition: int) -> Task[tuple[int, int]]:
+    """The first offset kept and the one after the last, where a description does not tell."""
+    earliest = yield from find_offset(name, partition, EARLIEST)
+    latest = yield from find_start(name, partition, LATEST)
+    return earliest, latest
 
 
 def find_start(name: str, partition: int, offset: Offset) -> Task[int]:

@@ -89,6 +89,29 @@ def test_topics_are_listed_stream_by_stream_where_all_at_once_cannot_be_said() -
     assert tasks.topic_names(listed) == ["x/in-x", "y/in-y"]
 
 
+def test_topics_that_are_only_named_are_described_one_by_one() -> None:
+    def names(request: Request) -> Any:
+        if isinstance(request, calls.ListTopics):
+            return calls.TopicsListed([topic(0, name="a"), topic(0, name="gone")])
+        assert isinstance(request, calls.DescribeTopic)
+        if request.topic == "gone":
+            raise refuse(ErrorCode.UNKNOWN_TOPIC)
+        return calls.TopicDescribed(topic(3, name="a"))
+
+    listed, _ = drive(tasks.list_topics(), names)
+    assert [(found.name, len(found.partitions)) for found in listed] == [("a", 3), ("gone", 0)]
+
+
+def test_a_dialect_without_lists_names_the_first_thing_it_cannot_say() -> None:
+    def nothing(request: Request) -> None:
+        raise Unsayable(type(request).__name__)
+
+    with pytest.raises(Unsayable, match=r"^ListTopics$"):
+        drive(tasks.list_topics(), nothing)
+    with pytest.raises(Unsayable, match=r"^DescribeTopic$"):
+        drive(tasks.describe_topic("t"), nothing)
+
+
 def test_a_topic_is_described_from_the_list_where_it_must_be() -> None:
     def lists(request: Request) -> Any:
         if isinstance(request, calls.ListTopics):
@@ -210,6 +233,7 @@ def test_the_ends_of_a_log_are_found_by_number(first: int, end: int, tells_end: 
     assert latest.start_offset == end
     assert drive(tasks.find_start("t", 0, "latest"), server)[0] == end
     assert drive(tasks.find_start("t", 0, 7), server)[0] == 7
+    assert drive(tasks.find_ends("t", 0), server)[0] == (first, end)
 
 
 def test_an_offset_is_a_number_or_one_of_two_words() -> None:
