@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import Any
 
 import orjson
@@ -12,19 +11,14 @@ from dragoman.codecs.base import Facts, HungUp, Limits, Offload, Refused
 from dragoman.codecs.rendering import RenderingCache
 from dragoman.codecs.rustlog.codec import RustLogCodec, is_json
 from dragoman.codecs.rustlog.dialect import DIALECT
-from dragoman.codecs.rustlog.parse import Tag
-from dragoman.codecs.rustlog.sayable import described
 from dragoman.codecs.rustlog.wire import FRAME_BYTES_MAX, REPLIES, REQUESTS, Command
 from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.calls import (
-    BatchSlice,
     CommitOffset,
     CreateNamespace,
     CreateTopic,
     DeleteTopic,
-    Fetched,
     Produce,
-    TopicsListed,
 )
 from dragoman.core.column import VarColumn
 from dragoman.core.error import ErrorCode
@@ -392,49 +386,6 @@ def test_a_record_that_no_binary_reply_can_hold_is_named(peer: Peer) -> None:
     assert told == {"Error": {"message": message}}
 
 
-def stored(values: list[bytes], base_offset: int, deltas: tuple[int, ...] = ()) -> RecordBatch:
-    batch = RecordBatch(len(values), VarColumn.of(values), origin=Origin.NONE)
-    batch.place(base_offset=base_offset, timestamp_us=0, log_epoch=0)
-    if deltas:
-        batch.offset_deltas = array("I", deltas)
-        batch.last_offset_delta = deltas[-1]
-    return batch
-
-
-def sent(
-    slices: list[BatchSlice], start: int, next_offset: int, *, log_start: int = 0, offset: int
-) -> tuple[list[bytes], int]:
-    """What a binary fetch from `offset` is told of these slices."""
-    reply = Fetched("default", "demo", 0, slices, start, next_offset, 100, log_start)
-    tag = Tag(Command.FETCH, False, "demo", 0, offset, False, 1 << 20)
-    data = b"".join(codec().send(tag, reply).buffers)
-    found = parsed(Command.FETCH, data)
-    return list(found.records), found.next_offset
-
-
-def test_a_binary_reply_ends_before_a_gap() -> None:
-    batch = stored([b"a", b"b", b"c", b"d"], 10, (0, 1, 5, 6))
-    after = stored([b"e"], 17)
-    slices = [BatchSlice(batch, 0, 4), BatchSlice(after, 0, 1)]
-    assert sent(slices, 10, 18, offset=10) == ([b"a", b"b"], 12)
-    assert sent([BatchSlice(batch, 2, 4), *slices[1:]], 15, 18, offset=15) == (
-        [b"c", b"d", b"e"],
-        18,
-    )
-    apart = [BatchSlice(stored([b"a"], 0), 0, 1), BatchSlice(stored([b"b"], 2), 0, 1)]
-    assert sent(apart, 0, 3, offset=0) == ([b"a"], 1)
-
-
-def test_a_binary_reply_that_would_begin_behind_a_gap_points_behind_it() -> None:
-    batch = stored([b"a", b"b"], 10, (0, 5))
-    assert sent([BatchSlice(batch, 1, 2)], 12, 16, offset=12) == ([], 15)
-
-
-def test_a_binary_fetch_below_the_log_start_is_empty_and_echoes_the_offset() -> None:
-    batch = stored([b"a"], 10)
-    assert sent([BatchSlice(batch, 0, 1)], 10, 11, log_start=10, offset=3) == ([], 3)
-
-
 def test_a_committed_offset_that_this_wire_cannot_say_is_shown_as_zero(peer: Peer) -> None:
     exchange = peer.conversation.exchange
     request = CommitOffset("demo", "g", ((0, -5),))
@@ -636,13 +587,6 @@ def test_metrics_are_prometheus_text_of_the_engine(peer: Peer) -> None:
     peer.produce([b"a", b"b"])
     found = parsed(Command.METRICS_FETCH, peer.conversation.send(build(Command.METRICS_FETCH)))
     assert "# TYPE dragoman_produced_records gauge\ndragoman_produced_records 2\n" in found.text
-
-
-def test_a_list_that_no_reply_can_hold_becomes_an_error() -> None:
-    small = RustLogCodec(Facts(Limits(100, 60), RenderingCache()))
-    listed = TopicsListed([described(f"topic-{n}", [(0, 0)]) for n in range(9)])
-    (frame,) = small.send(Tag(Command.LIST_TOPICS, False), listed).buffers
-    assert error_of(bytes(frame))[0] == 500
 
 
 def test_a_topic_of_another_namespace_is_named_with_it(peer: Peer) -> None:
