@@ -92,7 +92,7 @@ class Reading:
         offset = self.offset
         async with self.open() as client:
             while self.left is None or self.left > 0:
-                records_max = min(self.left or 1000, 1000)
+                records_max = self.left or tasks.RECORDS_MAX
                 task = tasks.fetch(self.topic, partition, offset, records_max=records_max)
                 fetched = await client.run(task)
                 if not fetched.slices:

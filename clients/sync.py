@@ -208,7 +208,7 @@ class SyncClient:
         partition: int = 0,
         offset: Offset = tasks.EARLIEST,
         *,
-        records_max: int = 1000,
+        records_max: int = tasks.RECORDS_MAX,
     ) -> list[Record]:
         """The records from an offset on, as many as one answer holds."""
         task = tasks.fetch(topic, partition, offset, records_max=records_max)

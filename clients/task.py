@@ -34,6 +34,8 @@ Offset = int | str
 """An absolute offset, EARLIEST or LATEST."""
 
 FETCH_BYTES = 1 << 20
+RECORDS_MAX = 1 << 31
+"""No limit: a wire without a word for one sends a whole reply anyway, which is then cut here."""
 _FNV_PRIME = 0x100000001B3
 _FNV_BASIS = 0xCBF29CE484222325
 _U64 = (1 << 64) - 1
@@ -270,7 +272,7 @@ def fetch(
     partition: int,
     offset: Offset = EARLIEST,
     *,
-    records_max: int = 1000,
+    records_max: int = RECORDS_MAX,
     bytes_max: int = FETCH_BYTES,
     wait_us: int = 0,
 ) -> Task[Fetched]:
