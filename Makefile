@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?= ./data
 
-.PHONY: help serve test lint format bench kernels interop clean
+.PHONY: help serve test lint format bench crash kernels interop clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -42,11 +42,14 @@ format: $(VENV)/.lint ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-kernels: $(VENV)/.serve ## Regenerate codecs/kernels/ from the declarations
+kernels: $(VENV)/.lint ## Regenerate codecs/kernels/ from the declarations
 	$(BIN)/python -m dragoman.codecs.declared
 
 bench: $(VENV)/.test ## Measure throughput and latency; prints one table
 	$(BIN)/python bench/throughput.py
+
+crash: $(VENV)/.test ## Kill the real server under load, 2,000 times (hours); CRASH_KILLS=n for fewer
+	CRASH_KILLS=$${CRASH_KILLS:-2000} $(BIN)/python -m pytest tests/crash -o timeout=0
 
 interop: $(VENV)/.test ## Drive published clients against the gateway
 	$(BIN)/python -m pytest -m interop tests/interop

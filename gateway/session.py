@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 import structlog
 
 from dragoman.codecs.base import Asked, HungUp, Offload, Refused, foreign_protocol
-from dragoman.core.calls import Follow, Produce
+from dragoman.core.calls import Fetch, Follow, Produce
 from dragoman.core.error import Failure
 from dragoman.core.outcome import Outcome
 from dragoman.gateway.outbox import Outbox
@@ -34,6 +34,9 @@ REQUESTS_WAITING_MAX = 1024
 """Requests of one connection that may wait for their outcome before reading stops (DESIGN 6)."""
 REPLY_BYTES_WAITING_MAX = 1 << 20
 """Bytes of one connection that may wait to be sent before reading, releasing and pushing stop."""
+
+_READS = frozenset({Fetch, Follow})
+"""Requests whose answer depends on what is visible when they are served."""
 
 _log = structlog.get_logger("dragoman.session")
 
@@ -163,11 +166,11 @@ class Session:
         self._received_bytes = len(data)
         try:
             heard = self._codec.receive(data)
+            if not data and not any(type(item) is HungUp for item in heard):
+                heard = [*heard, HungUp("end of stream")]
             if self._backlog or self._away or self.offload is not None:
                 self._backlog.extend(heard)
                 return
-            if not data and not any(type(item) is HungUp for item in heard):
-                heard = [*heard, HungUp("end of stream")]
             self._hear(heard, now)
         except Exception as error:
             self._fail(error)
@@ -262,7 +265,11 @@ class Session:
     # ------------------------------------------------------------ hearing
 
     def _hear(self, heard: Iterable[Heard], now: Now) -> None:
-        """Serves items in order, as far as replies find room; the rest becomes the backlog."""
+        """Serves items in order, as far as replies find room; the rest becomes the backlog.
+
+        A read rests there too while something asked before it is not done, so that whoever writes
+        and reads in one breath reads what it wrote.
+        """
         queue = self._queue
         outbox = self.outbox
         handle = self._engine.handle
@@ -279,6 +286,10 @@ class Session:
                 break
             if type(item) is Asked:
                 tag, request = item
+                if queue and type(request) in _READS:
+                    self._backlog.append(item)
+                    self._backlog.extend(items)
+                    break
                 self.requests += 1
                 outcome = handle(request, self.client, now)
                 if outcome.ready and not queue:

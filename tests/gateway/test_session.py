@@ -36,6 +36,16 @@ def test_pipelined_requests_are_answered_in_order(toy: Conversation) -> None:
     assert toy.send(b"p a\ne between\np b\ne last\n") == b"ok 0\nbetween\nok 1\nlast\n"
 
 
+def test_who_writes_and_reads_in_one_breath_reads_what_it_wrote(toy: Conversation) -> None:
+    assert toy.send(b"p a\nf 0\np b\nf 0\n") == b"ok 0\ngot a\nok 1\ngot a b\n"
+
+
+def test_the_end_of_the_stream_behind_a_held_read_is_not_forgotten(toy: Conversation) -> None:
+    toy.session.received(b"p a\nf 0\n", toy.now)
+    assert toy.hang_up() == b"ok 0\ngot a\n"
+    assert toy.closed
+
+
 def test_an_answer_that_is_ready_waits_for_the_one_before_it(toy: Conversation) -> None:
     session, now = toy.session, toy.now
     session.received(b"p a\ne later\n", now)
