@@ -3,7 +3,7 @@ break it.
 
 A value that a V1 client could have written without a comma leaves as it came. What would cut a
 line, an item or the list is percent-encoded, and the record's offset is listed as escaped, so that
-a reader that looks gets the exact bytes back. Spec: V1-ESC-1 to V1-ESC-6.
+a reader that looks gets the exact bytes back. Spec: V1-5.1 to V1-5.8.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def has_space(part: bytes) -> bool:
 def open_envelope(line: bytes) -> Envelope | str:
     """Takes a line (without its line feed) apart, or returns the message of what is wrong with it.
 
-    Spec: V1-ENV-2 to V1-ENV-7; the checks come in the order of the clauses.
+    Spec: V1-2.1 to V1-2.5; the checks come in the order of the clauses.
     """
     parts = trimmed(line).split(b"|", 3)
     if len(parts) < 4:
@@ -71,7 +71,7 @@ def open_envelope(line: bytes) -> Envelope | str:
 def integer(argument: bytes) -> int | None:
     """The number that the argument writes, or None.
 
-    Spec: V1-ENV-9. The form is checked first, since `int` takes underscores and spaces, and the
+    Spec: V1-2.8. The form is checked first, since `int` takes underscores and spaces, and the
         digits are counted, since it raises on more than 4,300 of them.
     """
     if not _INTEGER.fullmatch(argument):

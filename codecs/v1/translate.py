@@ -55,8 +55,8 @@ ERRORS: dict[ErrorCode, tuple[Code, str]] = {
     ErrorCode.EMPTY_BATCH: (_BAD, "message must be key:value"),
     ErrorCode.RECORD_TOO_LARGE: (_BAD, "record too large"),
     ErrorCode.BATCH_TOO_LARGE: (_BAD, "record too large"),
-    ErrorCode.OFFSET_OUT_OF_RANGE: (_BAD, "invalid offset"),
     ErrorCode.INVALID_OFFSET: (_BAD, "invalid offset"),
+    ErrorCode.OFFSET_OUT_OF_RANGE: (_BAD, "invalid offset"),
     ErrorCode.OFFSET_REGRESSION: (_BAD, "invalid offset"),
     ErrorCode.OUT_OF_ORDER_SEQUENCE: (_BAD, "sequence out of order"),
     ErrorCode.STALE_PRODUCER_EPOCH: (_BAD, "stale producer epoch"),
@@ -76,6 +76,7 @@ ERRORS: dict[ErrorCode, tuple[Code, str]] = {
     ErrorCode.SHUTTING_DOWN: (_SERVER, "shutting down"),
     ErrorCode.INTERNAL: (_SERVER, "internal error"),
 }
+"""Where several codes share a text, a client hears the first of them."""
 
 _NOT_FOUND = (_GROUP, "group not found")
 _NOT_ASSIGNED = (_GROUP, "partition not assigned to member")
