@@ -74,7 +74,7 @@ def decode(data: bytes, at: int, end: int) -> tuple[bytes, int, bytes, RecordBat
             batch = to_batch(columns, headers_of(columns))
             return document.topic, int(document.partition), document.acks, batch
         except Malformed as malformed:
-            raise _undecodable(malformed) from None
+            raise _undecodable(malformed, at) from None
     try:
         head, records_at = cursus_l3.decode_head(data, at, end)
         _check_count(head.count)
@@ -99,11 +99,12 @@ def _decode_older(
         return head.topic, head.partition, head.acks, to_batch(columns, None)
     if isinstance(newest, BadBatch):
         raise newest
-    raise _undecodable(newest)
+    raise _undecodable(newest, at)
 
 
-def _undecodable(malformed: Malformed) -> BadBatch:
-    return BadBatch(f'batch_decode_failed reason="{malformed}"')
+def _undecodable(malformed: Malformed, begin: int) -> BadBatch:
+    where = f"{malformed.path or 'the end'} at byte {malformed.at - begin}"
+    return BadBatch(f'batch_decode_failed reason="{where} {malformed.reason}"')
 
 
 def _check_count(count: int) -> None:

@@ -1,0 +1,135 @@
+"""The server's half of a connection: framing, what a frame is, and how answers leave."""
+
+from __future__ import annotations
+
+import gzip
+import random
+
+import pytest
+
+from dragoman.codecs.base import Asked, Facts, HungUp, Offload, Refused
+from dragoman.codecs.cursus.codec import CursusCodec
+from dragoman.codecs.cursus.dialect import DIALECT
+from dragoman.codecs.rendering import RenderingCache
+from dragoman.core import calls
+from dragoman.core.error import ErrorCode, Failure
+from support.conversation import Conversation
+from support.cursus import batch, framed, message, mutated, random_messages, unframed
+
+
+def codec() -> CursusCodec:
+    facts = Facts(
+        limits=DIALECT.limits,
+        renderings=RenderingCache(),
+        local=("127.0.0.1", 9000),
+        options=DIALECT.options({}),
+        token=b"token",
+    )
+    return CursusCodec(facts)
+
+
+def test_a_frame_that_arrives_in_pieces_is_heard_once_and_its_rest_is_wanted() -> None:
+    listening = codec()
+    frame = framed(batch([message()]))
+    assert listening.receive(frame[:10]) == []
+    assert listening.wanted() == len(frame) - 10
+    assert listening.receive(frame[10:-1]) == []
+    assert listening.wanted() == 1
+    (heard,) = listening.receive(frame[-1:] + frame[:2])
+    assert isinstance(heard, Asked)
+    assert listening.wanted() == 2
+
+
+def test_any_buffer_is_taken() -> None:
+    frame = framed("LIST")
+    for data in (bytearray(frame), memoryview(frame)):
+        (heard,) = codec().receive(data)
+        assert isinstance(heard, Asked)
+
+
+def test_the_end_of_the_stream_says_whether_a_frame_was_cut() -> None:
+    listening = codec()
+    assert listening.receive(b"") == [HungUp("end of stream")]
+    listening.receive(b"\0\0")
+    assert listening.receive(b"") == [HungUp("cut off inside a frame")]
+
+
+@pytest.mark.parametrize("length", [64 * 1024 * 1024 + 1, 2**31, 2**32 - 1])
+def test_a_length_above_the_limit_is_refused_at_once(length: int) -> None:
+    (heard,) = codec().receive(length.to_bytes(4, "big"))
+    assert isinstance(heard, Refused)
+    assert heard.fatal
+    assert heard.failure.code is ErrorCode.FRAME_TOO_LARGE
+
+
+def test_a_length_at_the_limit_costs_nothing_until_it_arrives() -> None:
+    listening = codec()
+    assert listening.receive((64 * 1024 * 1024).to_bytes(4, "big") + b"x") == []
+    assert listening.wanted() == 64 * 1024 * 1024 - 1
+
+
+def test_a_large_batch_is_offloaded_with_everything_behind_it() -> None:
+    listening = codec()
+    large = framed(batch([message(payload=bytes(300_000))]))
+    heard = listening.receive(framed("LIST") + large + framed("HELP") + b"\0\0")
+    assert isinstance(heard[0], Asked)
+    assert isinstance(heard[1], Offload)
+    produce, helped = heard[1].call()
+    assert isinstance(produce, Asked)
+    assert isinstance(produce.request, calls.Produce)
+    assert isinstance(helped, Asked)
+    assert listening.wanted() == 2
+
+
+def test_a_small_frame_that_inflates_to_a_large_one_is_offloaded() -> None:
+    body = gzip.compress(batch([message(payload=bytes(300_000))]))
+    (heard,) = codec().receive(framed(body))
+    assert isinstance(heard, Offload)
+    (produce,) = heard.call()
+    assert isinstance(produce, Asked)
+
+
+def test_a_command_may_be_compressed_too() -> None:
+    assert unframed(Conversation("cursus").send(framed(gzip.compress(b"LIST")))) == [
+        b"OK count=0 topics="
+    ]
+
+
+def test_nothing_is_heard_after_what_ends_the_connection() -> None:
+    for last in ("EXIT", "garbage", "CONSUME t"):
+        heard = codec().receive(framed(last) + framed("LIST"))
+        requests = [item for item in heard if isinstance(item, Asked)]
+        assert [type(item.request) for item in requests] in ([], [calls.Answer])
+
+
+def test_broken_frames_never_raise_and_are_always_answered() -> None:
+    dice = random.Random("cursus codec")
+    words = [b"CREATE topic=t", b"PUBLISH t x", b"CONSUME t 0 0", b"COMMIT t g 0 5", b"\0\1tx"]
+    for _ in range(2000):
+        sound = dice.choice(words) if dice.random() < 0.5 else batch(random_messages(dice))
+        talk = Conversation("cursus")
+        talk.send(framed("CREATE topic=t partitions=2"))
+        answer = talk.send(framed(mutated(sound, dice)))
+        assert answer or talk.closed
+        for body in unframed(answer):
+            assert body.startswith((b"OK", b"ERROR: ", b"{", b"\xba\x7c")) or talk.closed
+
+
+def test_random_bytes_never_raise() -> None:
+    dice = random.Random("cursus bytes")
+    for _ in range(500):
+        listening = codec()
+        for item in listening.receive(dice.randbytes(dice.randrange(1, 60))):
+            assert isinstance(item, Asked | Refused | HungUp)
+            if isinstance(item, Refused):
+                assert listening.send_failure(item.tag, item.failure).buffers
+
+
+def test_every_failure_of_the_core_is_said() -> None:
+    listening = codec()
+    (heard,) = listening.receive(framed(batch([message()])))
+    assert isinstance(heard, Asked)
+    for code in ErrorCode:
+        sent = listening.send_failure(heard.tag, Failure(code, "detail"))
+        assert b"".join(sent.buffers)[4:].startswith(b'{"status":"ERROR"')
+        assert not sent.close_after
