@@ -140,6 +140,7 @@ CROSS_CUTTING = {
     "test_oracles",
     "test_every_dialect",
     "test_contract",
+    "test_matrix",
     "test_crash_points",
     "test_damage",
 }

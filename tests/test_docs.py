@@ -1,0 +1,45 @@
+"""The guide names every key that an operator may set, and documents link to files that exist."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from dragoman.codecs.registry import BUILT_IN, dialect
+from dragoman.core.options import EngineOptions
+from dragoman.core.storage.options import StorageOptions
+from dragoman.gateway.config import Config, ListenerConfig
+
+ROOT = Path(__file__).parent.parent
+GUIDE = (ROOT / "docs" / "GUIDE.md").read_text()
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/GUIDE.md"]
+DERIVED = {"dialect", "connections_chosen", "options", "ephemeral", "listeners"}
+"""Fields that no key sets by itself."""
+
+
+@pytest.mark.parametrize("kind", [StorageOptions, EngineOptions, ListenerConfig])
+def test_the_guide_names_every_key(kind: type) -> None:
+    names = {field.name for field in fields(kind)} - DERIVED
+    assert not [name for name in sorted(names) if f"`{name}`" not in GUIDE]
+
+
+def test_the_guide_names_every_key_of_the_top() -> None:
+    plain = {field.name for field in fields(Config)} - DERIVED - {"storage", "engine", "log"}
+    assert not [name for name in sorted(plain) if f"`{name}`" not in GUIDE]
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_the_guide_names_every_option_of_a_dialect(name: str) -> None:
+    options = dialect(name).options({})
+    assert not [key for key in sorted(options) if f"| {name} | `{key}` |" not in GUIDE]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links_between_documents_lead_somewhere(document: str) -> None:
+    path = ROOT / document
+    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text())
+    local = [link for link in links if "://" not in link]
+    assert not [link for link in local if not (path.parent / link).exists()]
