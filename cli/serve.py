@@ -55,7 +55,7 @@ def serve(
     data
         Directory of the log, made where it is missing.
     durability
-        When an append is acknowledged: fsync, interval:<ms> or os.
+        When an append is acknowledged: fsync, interval:MS (milliseconds) or os.
     host
         Address of every listener.
     ephemeral
