@@ -113,8 +113,7 @@ class V1Speaker:
         if not isinstance(owed.request, Produce):
             self._owed.popleft()
             return reply
-        if not isinstance(reply, Produced | Failure):
-            raise ProtocolError("not the reply of a PRODUCE")
+        assert isinstance(reply, Produced | Failure)
         owed.heard.append(reply)
         if len(owed.heard) < owed.lines:
             return None
