@@ -4,11 +4,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?= ./data
 
-.PHONY: help serve test lint format bench crash kernels interop clean
+.PHONY: help serve test lint format bench crash kernels interop interop-build clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -53,6 +53,12 @@ crash: $(VENV)/.test ## Kill the real server under load, 2,000 times (hours); CR
 
 interop: $(VENV)/.test ## Drive published clients against the gateway
 	$(BIN)/python -m pytest -m interop tests/interop
+
+interop-build: ## Build the driver of the published Rust clients of Iggy (some minutes)
+	@command -v cargo >/dev/null && pkg-config --exists openssl \
+		|| { echo "This needs cargo and Debian's libssl-dev and pkg-config." >&2; exit 1; }
+	OPENSSL_NO_VENDOR=1 cargo build --locked \
+		--manifest-path tests/interop/iggy_rust/Cargo.toml --target-dir .interop/iggy_rust
 
 clean: ## Remove the environment and caches (never ./data)
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info

@@ -1,21 +1,28 @@
-"""The published Rust client of the generation (crate `iggy` 0.0.60) against a real server.
+"""The published Rust client of Iggy (crate `iggy`) against the real server.
 
-The driver is built by hand, since that takes minutes and needs libssl-dev and pkg-config::
-
-    cd tests/interop/iggy_rust
-    OPENSSL_NO_VENDOR=1 cargo build --locked --target-dir ../../../.interop/iggy_rust
+Version 0.0.60 is of the generation that is served, 0.0.74 the last that speaks it unchanged. Their
+driver takes minutes to build and needs cargo, libssl-dev and pkg-config: `make interop-build`.
 """
 
 from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from dragoman.clients.sync import connect
 from support.server import Server
 
-DRIVER = Path(__file__).parents[2] / ".interop" / "iggy_rust" / "debug" / "iggy-driver"
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.interop
+
+BUILT = Path(__file__).parents[2] / ".interop" / "iggy_rust" / "debug"
+RECORDS = 1000
+PARTITIONS = 3
 TYPED = (
     "n=Uint32:[7, 0, 0, 0],name=String:[120],pi=Float64:[0, 0, 0, 0, 0, 0, 12, 64],"
     f"wide=Int128:[{', '.join(['255'] * 16)}],yes=Bool:[1]"
@@ -70,16 +77,70 @@ delete stream again: error 1010
 """
 
 
-@pytest.mark.interop
-def test_the_published_rust_client_of_2023_is_served(tmp_path: Path) -> None:
-    if not DRIVER.exists():
-        pytest.skip(f"iggy 0.0.60 driver is not built: no {DRIVER}")
-    with Server(tmp_path / "data") as server:
-        run = subprocess.run(
-            [str(DRIVER), f"127.0.0.1:{server.ports['iggy']}"],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    assert run.stdout == SEEN, run.stderr
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with Server(tmp_path / "data") as running:
+        yield running
+        assert running.stop() == 0
+
+
+@pytest.fixture(params=["0.0.60", "0.0.74"])
+def driver(request: pytest.FixtureRequest) -> Path:
+    """The driver over one version of the client."""
+    version: str = request.param
+    built = BUILT / f"iggy-{version.replace('.', '-')}"
+    if not built.exists():
+        pytest.skip(f"the driver over iggy {version} is not built: make interop-build")
+    return built
+
+
+def drive(driver: Path, server: Server, *words: str) -> list[str]:
+    """The lines that the driver prints."""
+    command = [str(driver), f"127.0.0.1:{server.ports['iggy']}", *words]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 0, run.stdout[-500:] + run.stderr[-2000:]
+    return run.stdout.splitlines()
+
+
+def read_all(server: Server, dialect: str, topic: str) -> list[str]:
+    """Every record, as the driver prints them: partitions from 1."""
+    rows: list[str] = []
+    with connect(dialect, port=server.ports[dialect]) as reader:
+        for partition in range(PARTITIONS):
+            at = 0
+            while records := reader.fetch(topic, partition, at):
+                rows += [f"{partition + 1} {r.offset} {(r.value or b'').decode()}" for r in records]
+                at = records[-1].offset + 1
+    return rows
+
+
+def test_every_command_of_the_published_rust_client_is_served(driver: Path, server: Server) -> None:
+    assert drive(driver, server, "scenario") == SEEN.splitlines()
+
+
+def test_what_the_rust_client_sends_is_read_in_every_dialect(driver: Path, server: Server) -> None:
+    told = drive(driver, server, "write", "shop", "orders", str(RECORDS))
+    assert all(line.endswith(": done") for line in told), told
+    seen = drive(driver, server, "read", "shop", "orders")
+    wrote = {1: 0, 2: 0, 3: 0}
+    expected = []
+    for number in range(RECORDS):
+        partition = 1 + number // 100 % PARTITIONS
+        expected.append((partition, wrote[partition], f"record-{number}"))
+        wrote[partition] += 1
+    assert seen == [f"{p} {offset} {value}" for p, offset, value in sorted(expected)]
+    for dialect in ("cursus", "v1", "rustlog"):
+        assert read_all(server, dialect, "shop/orders") == seen
+
+
+@pytest.mark.parametrize("writer", ["cursus", "v1", "rustlog"])
+def test_the_rust_client_reads_what_other_dialects_wrote(
+    driver: Path, server: Server, writer: str
+) -> None:
+    with connect(writer, port=server.ports[writer]) as client:
+        if writer != "v1":
+            client.create_topic("crossing", PARTITIONS)
+        client.produce("crossing", [b"%s-%d" % (writer.encode(), n) for n in range(RECORDS)])
+    seen = drive(driver, server, "read", "default", "crossing")
+    assert {line.split()[2] for line in seen} == {f"{writer}-{n}" for n in range(RECORDS)}
+    assert seen == read_all(server, writer, "crossing")

@@ -36,13 +36,20 @@ class Server:
         self.log = data.parent / f"{data.name}.stderr"
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> Self:
-        """Starts it and waits until every listener accepts."""
+    def start(self, *, same_ports: bool = False) -> Self:
+        """Starts it and waits until every listener accepts.
+
+        Args:
+            same_ports: Those of its last life, where its clients come back; else any free ones.
+        """
         command = Path(sys.executable).with_name("dragoman")
+        doors = ["--ephemeral"]
+        if same_ports:
+            doors = [f"--set=listeners.{name}.port={port}" for name, port in self.ports.items()]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    *(str(command), "serve", "--ephemeral", "--print-ports"),
+                    *(str(command), "serve", "--print-ports", *doors),
                     *("--data", str(self.data), *self.flags),
                 ],
                 stdout=subprocess.PIPE,

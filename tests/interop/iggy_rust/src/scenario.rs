@@ -1,16 +1,13 @@
-//! Plays one scenario with the published client and prints a line for each step: `name: result`.
-//!
-//! Usage: iggy-driver HOST:PORT. A step that takes more than five seconds ends the run.
+//! Every command that a client of the generation has, well and wrongly used, a line for each step.
 
+use crate::driver::{done, step};
 use bytes::Bytes;
 use iggy::client::{
-    Client, ConsumerOffsetClient, MessageClient, PartitionClient, StreamClient, SystemClient,
-    TopicClient,
+    ConsumerOffsetClient, MessageClient, PartitionClient, StreamClient, SystemClient, TopicClient,
 };
 use iggy::consumer::Consumer;
 use iggy::consumer_offsets::get_consumer_offset::GetConsumerOffset;
 use iggy::consumer_offsets::store_consumer_offset::StoreConsumerOffset;
-use iggy::error::Error;
 use iggy::identifier::Identifier;
 use iggy::messages::poll_messages::{PollMessages, PollingStrategy};
 use iggy::messages::send_messages::{Message, Partitioning, SendMessages};
@@ -30,34 +27,6 @@ use iggy::topics::delete_topic::DeleteTopic;
 use iggy::topics::get_topic::GetTopic;
 use iggy::topics::get_topics::GetTopics;
 use std::collections::HashMap;
-use std::fmt::Debug;
-use std::future::Future;
-use std::time::Duration;
-use tokio::time::timeout;
-
-async fn step<T: Debug>(name: &str, call: impl Future<Output = Result<T, Error>>) -> Option<T> {
-    match timeout(Duration::from_secs(5), call).await {
-        Err(_) => {
-            println!("{name}: silence");
-            std::process::exit(1);
-        }
-        Ok(Err(Error::InvalidResponse(number))) => {
-            println!("{name}: error {number}");
-            None
-        }
-        Ok(Err(error)) => {
-            println!("{name}: {error}");
-            std::process::exit(1);
-        }
-        Ok(Ok(value)) => Some(value),
-    }
-}
-
-async fn done(name: &str, call: impl Future<Output = Result<(), Error>>) {
-    if step(name, call).await.is_some() {
-        println!("{name}: done");
-    }
-}
 
 fn stream() -> Identifier {
     Identifier::named("dev").unwrap()
@@ -134,15 +103,8 @@ async fn polled(name: &str, client: &TcpClient, command: PollMessages) {
     }
 }
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() {
-    let address = std::env::args()
-        .nth(1)
-        .expect("usage: iggy-driver HOST:PORT");
-    let mut client = TcpClient::new(&address).unwrap();
-    client.connect().await.expect("nobody listens");
-    let c = &mut client;
-
+/// Plays it from the first ping to the last deletion.
+pub async fn play(c: &TcpClient) {
     done("ping", c.ping(&Ping {})).await;
     let create = CreateStream {
         stream_id: 1,
@@ -420,5 +382,4 @@ async fn main() {
         }),
     )
     .await;
-    client.disconnect().await.unwrap();
 }
