@@ -2,8 +2,8 @@
 
 Run as `python bench/flush.py [DIRECTORY]`; the directory decides which disk is measured. A cycle
 is what one group costs: `append_batch`, `take_flush`, `run` (one write, one sync) and `flushed`,
-called in turn on one thread. "python" is the cycle without the write and the sync. The bare row writes as
-many bytes over blocks that were written before, and syncs them.
+called in turn on one thread. "python" is the cycle without the write and the sync. The bare row
+writes as many bytes over blocks that were written before, and syncs them.
 """
 
 from __future__ import annotations

@@ -47,6 +47,7 @@ class OpenFiles:
             idle = self._idle.pop(path, None)
             fd = self._disk.open(path, create=create) if idle is None else idle
             self._used[path] = (fd, 1)
+            self._shed()
             return fd
 
     def release(self, path: str) -> None:
@@ -58,9 +59,7 @@ class OpenFiles:
                 return
             del self._used[path]
             self._idle[path] = fd
-            while self._idle and len(self) > self._limit:
-                _, oldest = self._idle.popitem(last=False)
-                self._disk.close(oldest)
+            self._shed()
 
     def forget(self, path: str) -> None:
         """Closes a file that is about to be removed, unless somebody still reads it."""
@@ -68,6 +67,11 @@ class OpenFiles:
             fd = self._idle.pop(path, None)
             if fd is not None:
                 self._disk.close(fd)
+
+    def _shed(self) -> None:
+        while self._idle and len(self) > self._limit:
+            _, oldest = self._idle.popitem(last=False)
+            self._disk.close(oldest)
 
     def close(self) -> None:
         """Closes everything."""

@@ -187,7 +187,7 @@ class Tails:
 
     def add(self, log: PartitionLog, batch: RecordBatch, size: int, sequence: int) -> None:
         """Makes a batch readable; `sequence` is its group's last."""
-        if log.bases and log.end != batch.base_offset:
+        if log.tail and log.tail[-1].next_offset != batch.base_offset:
             # A trim moved the start past the old end: what is in memory lies below it.
             log.forget_tail()
         log.bases.append(batch.base_offset)

@@ -61,6 +61,7 @@ class SegmentWriter:
         self._work: SegmentWrite | PrepareWork | ReserveWork | None = None
         self._again: SegmentWrite | None = None
         self._retry_at_us: int | None = None
+        self._refill_at_us = 0
         self._has_reserve = False
         self._written: list[JournalFlush] = []
         self._closed: list[tuple[PartitionLog, Segment]] = []
@@ -143,11 +144,13 @@ class SegmentWriter:
         return None
 
     def _next_when_full(self, now: Now) -> SegmentWrite | ReserveWork | None:
+        pause_us = 1000 * self._options.retry_ms
         if self._has_reserve:
             self._retry_at_us = now.mono_us
+            self._refill_at_us = now.mono_us + pause_us
             return self._reserve(give_up=True)
         if self._retry_at_us is None:
-            self._retry_at_us = now.mono_us + 1000 * self._options.retry_ms
+            self._retry_at_us = now.mono_us + pause_us
         if now.mono_us < self._retry_at_us:
             return None
         if self._again is not None:
@@ -155,7 +158,9 @@ class SegmentWriter:
             return again
         if self._queue:
             return self._take_queued()
-        self._retry_at_us = None
+        if now.mono_us < self._refill_at_us:
+            return None
+        self._refill_at_us = now.mono_us + pause_us
         return self._reserve(give_up=False)
 
     def _reserve(self, *, give_up: bool) -> ReserveWork:

@@ -150,7 +150,9 @@ class SimDisk:
     def read_now(self, fd: int, length: int, position: int) -> bytes | None:
         return self.read(fd, length, position) if self.caches_reads else None
 
-    def write(self, fd: int, buffers: Sequence[bytes | bytearray | memoryview], position: int) -> None:
+    def write(
+        self, fd: int, buffers: Sequence[bytes | bytearray | memoryview], position: int
+    ) -> None:
         inode, path = self._open[fd]
         data = b"".join(buffers)
         self._operation("write", path)

@@ -62,9 +62,7 @@ class Driven:
         """Makes a topic, or changes its number of partitions."""
         name = f"topic-{topic_id}"
         self.change(
-            ch.TopicPut(
-                topic_id, DEFAULT_NAMESPACE_NUMBER, topic_id, name, 1, [1] * partitions, {}
-            )
+            ch.TopicPut(topic_id, DEFAULT_NAMESPACE_NUMBER, topic_id, name, 1, [1] * partitions, {})
         )
 
     def produce(
@@ -121,7 +119,8 @@ class Driven:
             pass
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass, then settles."""
+        """Settles, lets time pass, and settles again."""
+        self.settle()
         self.mono_us += round(seconds * 1_000_000)
         self.settle()
 

@@ -1,0 +1,163 @@
+"""Power cuts between any two steps of a workload, on a disk that loses what was not synced.
+
+`DRAGOMAN_CRASH_POINTS` sets how many are tried; each is a seed of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from random import Random
+
+import pytest
+
+from dragoman.core import change as ch
+from dragoman.core.store import StoreFull
+from support.simdisk import PowerCut, SimDisk
+from support.store import Driven, read_all
+
+POINTS = int(os.environ.get("DRAGOMAN_CRASH_POINTS", "400"))
+PARTITIONS = 3
+
+
+class Workload:
+    """Random produces, commits, trims and checkpoints, and what they promised.
+
+    Attributes:
+        committed: The newest committed offset that was revealed, and all that were appended.
+        kept_from: The log start of each partition, as revealed and as asked for.
+    """
+
+    def __init__(self, disk: SimDisk, random: Random) -> None:
+        self.random = random
+        self.driven: Driven | None = None
+        self.commits: list[tuple[int, int]] = []
+        self.trims: dict[int, list[tuple[int, int]]] = {}
+        self.values: dict[tuple[int, int], list[bytes]] = {}
+        self.disk = disk
+
+    def start(self, values: dict[tuple[int, int], list[bytes]] | None = None) -> None:
+        driven = Driven(self.disk, tail_bytes_max=6000)
+        self.driven = driven
+        if values is not None:
+            driven.written = values
+        self.values = driven.written
+        if not driven.store.catalog.topics:
+            driven.topic(partitions=PARTITIONS)
+
+    def run(self, steps: int) -> None:
+        driven, random = self.driven, self.random
+        assert driven is not None
+        for step in range(steps):
+            for partition in range(PARTITIONS):
+                if random.random() < 0.6:
+                    count = random.randint(1, 5)
+                    size = random.randint(1, 60)
+                    values = [b"%d-%d-%d" % (partition, step, n) * size for n in range(count)]
+                    with suppress(StoreFull):
+                        driven.produce(values, partition=partition)
+            if random.random() < 0.2:
+                driven.change(ch.OffsetPut(1, "group", "g", 0, len(self.commits)))
+                self.commits.append((driven.store._sequence, len(self.commits)))
+            if random.random() < 0.03:
+                self._trim(random.randrange(PARTITIONS))
+            if random.random() < 0.7:
+                driven.flush()
+            if random.random() < 0.5:
+                driven.work()
+            if random.random() < 0.08:
+                driven.mono_us += 31_000_000
+        driven.settle()
+
+    def lives(self) -> None:
+        """Starts and runs until the power goes; the workload is longer than any of these lives."""
+        with suppress(PowerCut):
+            self.start()
+            self.run(400)
+
+    def _trim(self, partition: int) -> None:
+        driven = self.driven
+        assert driven is not None
+        state = driven.store.catalog.topics[1].partitions[partition]
+        start = self.random.randint(
+            state.log_start_offset, driven.revealed.get((1, partition), state.log_start_offset)
+        )
+        driven.change(ch.Trimmed(1, partition, start))
+        self.trims.setdefault(partition, []).append((driven.store._sequence, start))
+
+    def check(self, after: Driven) -> None:
+        """Everything that was revealed is there, once and in order, and nothing else is."""
+        driven = self.driven
+        if driven is None:
+            return
+        revealed = driven.store.revealed_sequence
+        store = after.store
+        assert store.damage == []
+        if 1 not in store.catalog.topics:
+            assert revealed == 0
+            return
+        for partition in range(PARTITIONS):
+            state = store.catalog.topics[1].partitions[partition]
+            place = (1, partition)
+            assert state.next_offset >= driven.revealed.get(place, 0)
+            written = self.values.get(place, [])
+            found = read_all(store, 1, partition)
+            assert found == written[state.log_start_offset : state.next_offset]
+            trims = self.trims.get(partition, [])
+            durable = max([start for at, start in trims if at <= revealed], default=0)
+            assert state.log_start_offset >= durable
+            assert state.log_start_offset in {0, *(start for _, start in trims)}
+        committed = store.catalog.topics[1].offsets.get(("group", "g"), {}).get(0, -1)
+        assert committed >= max([n for at, n in self.commits if at <= revealed], default=-1)
+
+
+def one_crash(seed: int) -> None:
+    random = Random(seed)
+    disk = SimDisk()
+    work = Workload(disk, random)
+    disk.cut_power_at(random.randint(1, 900))
+    work.lives()
+    disk = disk.crashed(random if seed % 4 else None)
+    # A second crash, in the recovery or soon after it, and a third start.
+    second = Workload(disk, random)
+    disk.cut_power_at(random.randint(1, 120))
+    try:
+        second.start()
+        assert second.driven is not None
+        work.check(second.driven)
+        catalog = second.driven.store.catalog
+        for (topic_id, partition), values in work.values.items():
+            state = catalog.partition(topic_id, partition)
+            del values[0 if state is None else state.next_offset :]
+            if state is not None:
+                second.driven.revealed[topic_id, partition] = state.next_offset
+        second.commits, second.trims = work.commits, work.trims
+        second.values = second.driven.written = work.values
+        second.commits = [(0, n) for at, n in work.commits if at <= catalog_sequence(second)]
+        second.trims = {
+            partition: [(0, start) for at, start in trims if at <= catalog_sequence(second)]
+            for partition, trims in work.trims.items()
+        }
+        second.run(400)
+    except PowerCut:
+        pass
+    after = Driven(disk.crashed(random if seed % 4 else None), tail_bytes_max=6000)
+    if second.values or second.commits:
+        second.check(after)
+    else:
+        work.check(after)
+
+
+def catalog_sequence(work: Workload) -> int:
+    """The newest sequence that recovery kept."""
+    assert work.driven is not None
+    return work.driven.store.revealed_sequence
+
+
+@pytest.mark.parametrize("first", range(0, POINTS, 100))
+def test_no_power_cut_loses_or_invents_anything(first: int) -> None:
+    for seed in range(first, min(first + 100, POINTS)):
+        try:
+            one_crash(seed)
+        except Exception as error:
+            raise AssertionError(f"seed {seed}") from error

@@ -1,0 +1,71 @@
+"""Cold reads: kept within a budget, and never trusting an index over the batches."""
+
+from __future__ import annotations
+
+from dragoman.core.batch import Origin, RecordBatch
+from dragoman.core.column import VarColumn
+from dragoman.core.storage.log import PartitionLog
+from dragoman.core.storage.reading import ColdCache, SegmentRead
+from support.simdisk import SimDisk
+from support.store import Driven, read_all
+
+
+def batches(first: int, count: int) -> list[RecordBatch]:
+    made = []
+    for base in range(first, first + count):
+        batch = RecordBatch(1, VarColumn.single(b"v" * 500), origin=Origin.NONE)
+        batch.place(base_offset=base, timestamp_us=0, log_epoch=0)
+        made.append(batch)
+    return made
+
+
+def test_kept_batches_are_given_as_far_as_they_are_neighbours() -> None:
+    cache, log = ColdCache(1 << 20), PartitionLog(1, 0, 1, "d")
+    cache.put(log, batches(5, 3))
+    cache.put(log, batches(20, 2))
+    assert [b.base_offset for b in cache.get(log, 6, 1 << 20)] == [6, 7]
+    assert [b.base_offset for b in cache.get(log, 20, 1)] == [20]
+    assert cache.get(log, 4, 1) == []
+    assert cache.get(log, 8, 1) == []
+
+
+def test_the_first_object_kept_is_the_one_that_all_readers_get() -> None:
+    cache, log = ColdCache(1 << 20), PartitionLog(1, 0, 1, "d")
+    first = cache.put(log, batches(0, 1))
+    assert cache.put(log, batches(0, 1))[0] is first[0]
+
+
+def test_the_oldest_go_when_the_budget_is_passed() -> None:
+    cache, log = ColdCache(5000), PartitionLog(1, 0, 1, "d")
+    cache.put(log, batches(0, 20))
+    assert cache.bytes_held <= 5000
+    assert cache.get(log, 0, 1) == []
+    assert cache.get(log, 19, 1) != []
+
+
+def test_an_index_that_lies_is_made_again() -> None:
+    disk = SimDisk()
+    disk.caches_reads = False
+    driven = Driven(disk)
+    driven.topic()
+    for n in range(200):
+        driven.produce([b"%d" % n * 30])
+        driven.settle()
+    driven.stop()
+    again = Driven(disk, cold_bytes_max=1)
+    log = again.store._logs[1, 0]
+    segment = log.segments[0]
+    assert segment.index is None
+    found = again.store.read(1, 0, segment.next_offset - 1, 1)
+    assert isinstance(found, SegmentRead)
+    found.run()
+    assert found.error is None
+    assert segment.index is not None
+    for at in range(1, len(segment.index.positions)):
+        segment.index.positions[at] += 8
+    data = disk.open(segment.index_path, create=True)
+    from dragoman.core.batch import place_seed
+
+    disk.write(data, [segment.index.to_bytes(place_seed(1, 0, 0))], 0)
+    segment.index = None
+    assert read_all(again.store) == driven.written[1, 0]

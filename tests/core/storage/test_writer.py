@@ -1,0 +1,79 @@
+"""A full disk: nothing is lost, nothing is torn, and it heals without a restart."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman.core import change as ch
+from dragoman.core.storage.writer import WRITE_BYTES_MAX
+from dragoman.core.store import StoreFull
+from support.simdisk import SimDisk
+from support.store import Driven, read_all
+
+
+def fill_up(driven: Driven, disk: SimDisk, limit: int) -> None:
+    """Produces until the store says that the disk is full."""
+    disk.bytes_max = limit
+    for n in range(2000):
+        try:
+            driven.produce([b"%d" % n * 20])
+        except StoreFull:
+            return
+        driven.flush()
+        driven.work()
+    raise AssertionError("the disk never became full")
+
+
+@pytest.mark.parametrize("limit", range(150_000, 260_000, 11_000))
+def test_a_full_disk_refuses_records_and_keeps_all_it_took(limit: int) -> None:
+    disk = SimDisk()
+    driven = Driven(disk, tail_bytes_max=1 << 20)
+    driven.topic()
+    driven.settle()
+    fill_up(driven, disk, limit)
+    driven.settle()
+    assert driven.store.failure is None
+    taken = list(driven.written[1, 0])
+    assert read_all(driven.store) == taken
+    revealed = driven.revealed[1, 0]
+    survived = read_all(Driven(disk.crashed(None)).store)
+    assert survived == taken[: len(survived)]
+    assert len(survived) >= revealed
+
+
+def test_it_heals_when_space_returns() -> None:
+    disk = SimDisk()
+    driven = Driven(disk)
+    driven.topic()
+    driven.settle()
+    fill_up(driven, disk, 200_000)
+    assert driven.store.statistics()["store_full"] == 1
+    disk.bytes_max = None
+    for _ in range(4):
+        driven.advance(2)
+    assert driven.store.statistics()["store_full"] == 0
+    assert len(disk.file("data/reserve")) == 8 * 1024
+    driven.produce([b"again"])
+    driven.settle()
+    assert driven.revealed[1, 0] == len(driven.written[1, 0])
+    assert read_all(Driven(disk.crashed(None)).store) == driven.written[1, 0]
+
+
+def test_on_a_full_disk_retention_still_frees_room() -> None:
+    disk = SimDisk()
+    driven = Driven(disk, journal_files_max=4)
+    driven.topic()
+    driven.settle()
+    fill_up(driven, disk, 200_000)
+    end = driven.revealed[1, 0]
+    driven.change(ch.Trimmed(1, 0, end))
+    for _ in range(6):
+        driven.advance(31)
+    assert driven.store.statistics()["store_full"] == 0
+    driven.produce([b"again"])
+    driven.settle()
+    assert driven.store.failure is None
+
+
+def test_one_work_does_not_grow_without_bound() -> None:
+    assert WRITE_BYTES_MAX <= 64 * 1024 * 1024
