@@ -120,7 +120,8 @@ class Topics:
         config = state.config if request.config is None else _checked_config(request.config)
         if request.retention_ms is not None:
             alone = _checked_config(TopicConfig(retention_ms=request.retention_ms))
-            config = config | {"retention_ms": alone["retention_ms"]}
+            # At rest a setting of 0 is left out.
+            config = {key: value for key, value in config.items() if key != "retention_ms"} | alone
         self._directory.check_writable()
         self._put(state, name=name, config=config)
         return self._created(topic, client)

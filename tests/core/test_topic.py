@@ -176,6 +176,15 @@ def test_settings_change_and_survive_a_restart(log: Log) -> None:
     assert again.ask(DescribeTopic("u")).topic.config == TopicConfig(retention_ms=99)
 
 
+def test_a_retention_of_zero_alone_goes_back_to_the_default_and_keeps_the_rest() -> None:
+    log = Log()
+    log.ask(CreateTopic("t", 1, config=TopicConfig(retention_ms=5, retention_bytes=6)))
+    log.ask(UpdateTopic("t", retention_ms=0))
+    assert log.ask(DescribeTopic("t")).topic.config == TopicConfig(retention_bytes=6)
+    log.ask(UpdateTopic("t", retention_ms=0))
+    assert log.ask(DescribeTopic("t")).topic.config == TopicConfig(retention_bytes=6)
+
+
 def test_added_partitions_are_empty_and_take_records(log: Log) -> None:
     assert len(log.ask(AddPartitions("t", 2)).topic.partitions) == 4
     assert log.ask(Produce("t", batch(b"a"), 3)).base_offset == 0
