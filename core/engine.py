@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from dragoman.core.error import Failure
-    from dragoman.core.interface import Work
+    from dragoman.core.interface import Flush, Work
     from dragoman.core.outcome import Client
     from dragoman.core.partition import Partition
     from dragoman.core.store import Store
@@ -132,11 +132,11 @@ class Engine:
         self._waiting.forget(client)
         self._coordinator.disconnected(client)
 
-    def take_flush(self) -> Work | None:
+    def take_flush(self) -> Flush | None:
         """Everything pending, as one group; None while one is under way."""
         return self._store.take_flush(self._now)
 
-    def flushed(self, work: Work, error: OSError | None, now: Now) -> None:
+    def flushed(self, work: Flush, error: OSError | None, now: Now) -> None:
         """The group is durable: high watermarks move and who waited hears; or the log is fenced."""
         self._now = now
         flush = self._store.flushed(work, error)

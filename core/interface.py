@@ -47,6 +47,17 @@ class Work(Protocol):
         retries."""
 
 
+class Flush(Work, Protocol):
+    """Everything pending on its way to durability.
+
+    Attributes:
+        blocks: It waits for the disk. Otherwise it is short and ends in memory (the page cache), and
+            the caller may run it on the loop: that costs less than handing it to a thread.
+    """
+
+    blocks: bool
+
+
 class LogEngine(Protocol):
     """One append-only log with topics, partitions, groups and offsets."""
 
@@ -70,10 +81,10 @@ class LogEngine(Protocol):
         """A connection ended: its waiting outcomes are forgotten, its bound memberships given
         up."""
 
-    def take_flush(self) -> Work | None:
+    def take_flush(self) -> Flush | None:
         """Everything pending, as one group to write and sync; None while one is under way."""
 
-    def flushed(self, work: Work, error: OSError | None, now: Now) -> None:
+    def flushed(self, work: Flush, error: OSError | None, now: Now) -> None:
         """The group is durable, or the engine is fenced. Outcomes that waited for it become
         ready."""
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dragoman.core.batch import RecordBatch
     from dragoman.core.change import Change
     from dragoman.core.clock import Now
-    from dragoman.core.interface import Work
+    from dragoman.core.interface import Flush, Work
 
 Place = tuple[int, int]
 """Topic id and partition."""
@@ -79,6 +79,7 @@ class MemoryFlush:
     """One group: everything that was pending when it was taken."""
 
     lane = WorkLane.FLUSH
+    blocks = True
 
     def __init__(
         self,
@@ -165,7 +166,7 @@ class MemoryStore:
         self._sequence += 1
         return self._sequence
 
-    def take_flush(self, now: Now) -> Work | None:
+    def take_flush(self, now: Now) -> Flush | None:
         """Everything pending, readable from here on; neighbouring batches are joined."""
         if self._flushing is not None or not self._pending or self.failure is not None:
             return None
@@ -183,7 +184,7 @@ class MemoryStore:
         self._flushing = MemoryFlush(entries, self._sequence, ends)
         return self._flushing
 
-    def flushed(self, work: Work, error: OSError | None) -> MemoryFlush | None:
+    def flushed(self, work: Flush, error: OSError | None) -> MemoryFlush | None:
         """The group is durable, or the store is fenced."""
         flush = self._flushing
         assert flush is not None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dragoman.core.catalog import Catalog
     from dragoman.core.change import Change
     from dragoman.core.clock import Now
-    from dragoman.core.interface import Work
+    from dragoman.core.interface import Flush, Work
 
 
 class FlushWork(Protocol):
@@ -90,11 +90,11 @@ class Store(Protocol):
             StoreFull: The disk or a budget is full.
         """
 
-    def take_flush(self, now: Now) -> Work | None:
+    def take_flush(self, now: Now) -> Flush | None:
         """Everything pending as one group (a `FlushWork`); None where nothing is due or one is
         under way."""
 
-    def flushed(self, work: Work, error: OSError | None) -> FlushWork | None:
+    def flushed(self, work: Flush, error: OSError | None) -> FlushWork | None:
         """The group ended; moves `revealed_sequence` on, or fences the store and returns None."""
 
     def take_work(self, now: Now) -> list[Work]:

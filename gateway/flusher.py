@@ -82,11 +82,11 @@ class Flusher:
         The next group goes first, so that the disk works while replies are sent.
         """
         engine = self._engine
-        self._take_flush()
+        self._take_flush(now)
         while sessions := deliver(engine, now):
             for session in sessions:
                 session.carrier.flush(now)
-        self._take_flush()
+            self._take_flush(now)
         for work in engine.take_work():
             self._hand(work)
         self.overloaded = engine.overloaded()
@@ -131,10 +131,19 @@ class Flusher:
             workers.close()
         self._wakeup.close()
 
-    def _take_flush(self) -> None:
-        if not self._flushing and (flush := self._engine.take_flush()) is not None:
+    def _take_flush(self, now: Now) -> None:
+        if self._flushing or (flush := self._engine.take_flush()) is None:
+            return
+        if flush.blocks:
             self._flushing = True
             self._hand(flush)
+            return
+        raised: Exception | None = None
+        try:
+            flush.run()
+        except Exception as error:
+            raised = error
+        self._engine.flushed(flush, self._disk_error(flush.lane, raised), now)
 
     def _hand(self, work: Work) -> None:
         self._running += 1

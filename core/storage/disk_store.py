@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from dragoman.core.batch import RecordBatch
     from dragoman.core.change import Change
     from dragoman.core.clock import Now
-    from dragoman.core.interface import Work
+    from dragoman.core.interface import Flush, Work
     from dragoman.core.storage.disk import Disk
 
 _STRUCTURAL = (ch.TopicPut, ch.TopicDropped, ch.NamespaceDropped, ch.Trimmed)
@@ -162,7 +162,7 @@ class DiskStore:
         self._sequence += 1
         return self._sequence
 
-    def take_flush(self, now: Now) -> Work | None:
+    def take_flush(self, now: Now) -> Flush | None:
         """Everything pending as one group, as far as the journal has prepared room for it."""
         if self._flushing is not None or self.failure is not None:
             return None
@@ -206,7 +206,7 @@ class DiskStore:
         self._flushing = flush
         return flush
 
-    def flushed(self, work: Work, error: OSError | None) -> JournalFlush | None:
+    def flushed(self, work: Flush, error: OSError | None) -> JournalFlush | None:
         """The group ended: what it holds is revealed and goes to the segments, or the store is
         fenced."""
         flush = self._flushing
@@ -441,7 +441,7 @@ class DiskStore:
         self._unsynced_records = 0
         return syncs
 
-    def _take_sync(self, now: Now) -> Work | None:
+    def _take_sync(self, now: Now) -> Flush | None:
         """In mode `interval`: the sync that is due although nothing new is pending."""
         if not self._unsynced:
             return None

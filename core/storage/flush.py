@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dragoman.core.storage.disk import Disk
     from dragoman.core.storage.log import PartitionLog
 
+INLINE_BYTES_MAX = 256 * 1024
+"""A group up to this that needs no sync is copied to the page cache faster than a thread wakes."""
 JOINED_BYTES_MAX = 1024 * 1024
 """A joined batch does not grow past this."""
 JOINED_RECORDS_MAX = 64
@@ -148,6 +150,7 @@ class JournalFlush:
         group: What is in it; None where older groups are only synced.
         number: The group's number.
         syncs: The descriptors to sync after writing.
+        blocks: It syncs, or writes more than a little.
     """
 
     lane = WorkLane.FLUSH
@@ -166,6 +169,7 @@ class JournalFlush:
         self.number = number
         self.last_sequence = last_sequence
         self.syncs = syncs
+        self.blocks = bool(syncs) or group is None or group.length > INLINE_BYTES_MAX
         self.ends: dict[tuple[int, int], int] = {}
         self._fd = -1
         self._file = 0
