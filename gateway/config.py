@@ -7,6 +7,7 @@ opened; what is wrong is refused in one sentence.
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 import tomllib
 from dataclasses import dataclass, field, replace
@@ -221,7 +222,9 @@ def _read_listener(name: str, table: dict[str, Any]) -> ListenerConfig:
     try:
         options = dict(spoken.options(others))
     except ValueError as error:
-        raise ConfigError(f"{where}: {error}") from None
+        near = [key for other in others for key in difflib.get_close_matches(other, _OWN_KEYS, 1)]
+        hint = f'; did you mean "{near[0]}"?' if near else ""
+        raise ConfigError(f"{where}: {error}{hint}") from None
     defaults: dict[str, Any] = {
         "port": spoken.port,
         "connections_max": spoken.connections_max,

@@ -172,10 +172,16 @@ class Lane:
                     self.attend(connection, now)
 
     def drain(self, now: Now) -> None:
-        """Hears no connection any more; each closes once it has what it asked."""
+        """Hears no connection any more; each closes once it has what it asked.
+
+        One that is owed nothing closes without lingering: there is no last word to protect.
+        """
         for connection in list(self.connections):
             connection.session.drain(now)
-            self.attend(connection, now)
+            if connection.session.closing and not connection.session.outbox.size:
+                self._close(connection, now)
+            else:
+                self.attend(connection, now)
 
     def close(self) -> None:
         """Closes every connection and the selector."""

@@ -243,8 +243,10 @@ class Session:
         """Hears no more: answers what was asked, ends every Follow, then closes."""
         if self._over:
             return
-        self._deaf = True
-        self._backlog.clear()
+        if self._backlog or self._away or self.offload is not None:
+            self._backlog.append(HungUp("the server stops"))
+        else:
+            self._deaf = True
         self._settle(now)
 
     def gone(self, now: Now) -> None:

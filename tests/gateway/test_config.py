@@ -112,6 +112,7 @@ def test_the_log_has_a_format(tmp_path: Path) -> None:
         ("[listeners.v1]\nconnections_max = 0", "at least one connection"),
         ("[listeners.v1]\nadvertised = 'nowhere'", "'nowhere' is not host:port"),
         ("[listeners.v1]\nnonsense = 1", "listeners.v1: "),
+        ("[listeners.v1]\nprot = 1", 'did you mean "port"?'),
         ("listeners = 3", '"listeners" is a section, not a value'),
         ("data = ", "is not TOML"),
         ("insecure = 3", "3 is neither true nor false"),

@@ -11,10 +11,12 @@ from structlog.testing import capture_logs
 
 from dragoman.core.engine import Engine
 from dragoman.core.memory import MemoryStore
+from dragoman.gateway import server as server_module
 from dragoman.gateway.config import Config, load_config
 from dragoman.gateway.server import Server
 from dragoman.gateway.table import ConfigError
-from support.house import hear_end
+from support.house import ask, hear_end
+from support.toy import TOY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -70,10 +72,15 @@ async def test_a_stop_ends_idle_connections_and_the_server() -> None:
             await ended.wait()
 
 
-async def test_a_stop_does_not_wait_for_ever_for_a_peer_that_stays() -> None:
+async def test_a_stop_does_not_wait_for_ever_for_what_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server_module, "dialect", lambda name: TOY)
     with capture_logs() as log:
         async with serving() as (server, ended):
-            peer = await dial(server, "v1")
+            peer = await trio.open_tcp_stream("127.0.0.1", server.ports["toy"])
+            await ask(peer, b"p a\n", b"ok 0\n")
+            await peer.send_all(b"w 1 60000\n")
             await trio.testing.wait_all_tasks_blocked(0.01)
             server.stop()
             with trio.fail_after(5):

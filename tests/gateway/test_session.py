@@ -233,6 +233,27 @@ def test_draining_answers_what_was_asked_and_hears_no_more(toy: Conversation) ->
     assert toy.closed
 
 
+def test_draining_answers_what_was_heard_but_not_yet_served(toy: Conversation) -> None:
+    session, now = toy.session, toy.now
+    session.received(b"p a\nf 0\ne b\n", now)
+    session.drain(now)
+    assert not session.wants_read
+    assert toy.heard() == b"ok 0\ngot a\nb\n"
+    assert toy.closed
+
+
+def test_draining_waits_for_a_thread(toy: Conversation) -> None:
+    session, now = toy.session, toy.now
+    session.received(b"o a\n", now)
+    call = session.take_offload()
+    session.drain(now)
+    assert not session.closing
+    assert call is not None
+    session.offloaded(call(), now)
+    assert toy.heard() == b"a\n"
+    assert toy.closed
+
+
 def test_a_session_without_debts_is_not_busy(toy: Conversation) -> None:
     toy.send(b"p a\n")
     assert not toy.session.busy
