@@ -1,6 +1,6 @@
 """The published clients' own parsing rules over what other dialects may store: nothing is forged.
 
-Each rule is re-implemented from its description; the values come from the core, as any dialect may
+The rules are those of `interop.mini.v1`; the values come from the core, as any dialect may
 have written them, and travel through the whole server.
 """
 
@@ -14,6 +14,7 @@ from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.calls import CreateTopic, Produce
 from dragoman.core.column import VarColumn
 from dragoman.core.outcome import Client
+from interop.mini.v1 import read_as_python, read_as_typescript
 from support.conversation import Conversation
 from support.nasty import NASTY
 
@@ -44,43 +45,6 @@ PIECES = [
 ]
 
 
-def python_client(line: str) -> list[tuple[int, str]]:
-    """As the Python client reads a CONSUME reply."""
-    fields = line.strip().split("|")
-    assert fields[0] == "V1"
-    assert fields[2] == "OK"
-    payload = "|".join(fields[3:])
-    start = payload.index("messages=") + len("messages=")
-    body = payload[start:].split(" hw=", 1)[0].strip()
-    messages = []
-    for item in body.split(","):
-        if item:
-            offset, *rest = item.split(":")
-            if not rest:
-                raise ValueError(item)
-            messages.append((int(offset), ":".join(rest)))
-    return messages
-
-
-JS_SPACES = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009"
-JS_SPACES += "\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
-
-
-def typescript_client(line: str) -> list[tuple[int, str]]:
-    """As the TypeScript client reads a CONSUME reply."""
-    fields = line.strip(JS_SPACES).split("|")
-    payload = "|".join(fields[3:])
-    body = payload.split("messages=")[1].split(" hw=")[0].strip(JS_SPACES)
-    messages = []
-    for item in body.split(","):
-        if item:
-            offset, _, rest = item.partition(":")
-            if not re.fullmatch(r"-?\d+", offset):
-                raise ValueError(item)
-            messages.append((int(offset), rest))
-    return messages
-
-
 def random_value(random: Random) -> bytes | None:
     if random.random() < 0.02:
         return None
@@ -107,7 +71,7 @@ def check(values: list[bytes | None]) -> None:
     assert reply.count(b"\n") == 1
     assert reply.endswith(b"\n")
     line = reply.decode()  # strictly, as the Python client does
-    for read in (python_client, typescript_client):
+    for read in (read_as_python, read_as_typescript):
         messages = read(line)
         assert [offset for offset, _ in messages] == list(range(len(values)))
         marked = re.search(r" hw=\d+ escaped=\[([\d ]+)\]\n$", line)
