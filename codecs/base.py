@@ -214,3 +214,19 @@ def foreign_protocol(first: bytes) -> str:
     if first[:4] == b"SSH-":
         return "an SSH banner"
     return ""
+
+
+def foreign_framing(first: bytes) -> str:
+    """Names the framing that a connection begins with, or returns ""; asked by dialects for whom
+    those bytes cannot be the beginning of a frame.
+
+    Args:
+        first: At least 4 bytes, as received.
+    """
+    if first[:3] == b"V1|":
+        return "a V1 line"
+    if first[:1] == b"\0":
+        return "a frame with a big-endian length (Cursus, RustLog, Kafka)"
+    if first[2:4] == b"\0\0":
+        return "a frame with a little-endian length (Iggy)"
+    return ""

@@ -12,7 +12,14 @@ from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from dragoman.codecs.base import HungUp, Offload, Refused, Sent, foreign_protocol
+from dragoman.codecs.base import (
+    HungUp,
+    Offload,
+    Refused,
+    Sent,
+    foreign_framing,
+    foreign_protocol,
+)
 from dragoman.codecs.cursus import batching, translate
 from dragoman.codecs.cursus.asking import Asking
 from dragoman.codecs.cursus.command import COMMAND_BYTES_MAX, find_keyword, parse
@@ -87,6 +94,9 @@ class CursusCodec:
                 return heard
             begin, end = at + 4, at + 4 + length
             if size < end:
+                if left >= 8 and _is_iggy(data, at):
+                    heard.append(self._lost(data[at : at + 4], length))
+                    return heard
                 self._needed = 4 + length
                 break
             if not offloaded and self._is_much(data, begin, end):
@@ -108,11 +118,14 @@ class CursusCodec:
         return heard
 
     def _lost(self, first: bytes, length: int) -> Refused:
-        """A length that cannot be."""
+        """A length that cannot be, or is none."""
         limit = self._limits.frame_bytes_max
-        if stranger := foreign_protocol(first):
+        framing = foreign_framing(first)
+        if stranger := foreign_protocol(first) or (framing if length <= limit else ""):
             return Refused(Tag(), Failure(ErrorCode.WRONG_PROTOCOL, stranger), fatal=True)
         detail = f"a frame of {length} bytes; {limit} are allowed"
+        if framing:
+            detail += f"; it looks like {framing}"
         failure = Failure(ErrorCode.FRAME_TOO_LARGE, detail, {"size": length, "limit": limit})
         return Refused(Tag(), failure, fatal=True)
 
@@ -214,6 +227,15 @@ class CursusCodec:
     def send_idle(self, tag: Tag) -> Sent:
         """The keep-alive of a stream: an empty batch, which every client passes over."""
         return Sent(batch_frames((), tag, self._renderings, only_first=True))
+
+
+def _is_iggy(data: bytes, at: int) -> bool:
+    """Whether a length and the body behind it are two small numbers with their low byte first.
+
+    No body of this dialect begins so, and who sends that waits for an answer, not to send the
+    megabytes that the length means here.
+    """
+    return data[at + 2 : at + 4] == b"\0\0" == data[at + 6 : at + 8] and data[at + 5] < 4
 
 
 def _refused(wording: str, *, fatal: bool = False) -> Refused:

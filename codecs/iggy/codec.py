@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Final
 
 import mmh3
 
-from dragoman.codecs.base import Asked, HungUp, Offload, Refused, Sent, foreign_protocol
+from dragoman.codecs.base import (
+    Asked,
+    HungUp,
+    Offload,
+    Refused,
+    Sent,
+    foreign_framing,
+    foreign_protocol,
+)
 from dragoman.codecs.iggy import command as cmd
 from dragoman.codecs.iggy import error, polled, translate, wire
 from dragoman.codecs.iggy.error import REASONS, Tag, number_of
@@ -117,6 +125,8 @@ class IggyCodec:
             code = ErrorCode.WRONG_PROTOCOL if stranger else ErrorCode.FRAME_TOO_LARGE
             limit = self._limits.frame_bytes_max
             detail = stranger or f"a frame of {length} bytes; {limit} are allowed"
+            if not stranger and (framing := foreign_framing(first)):
+                detail += f"; it looks like {framing}"
             return Refused(_SILENT, Failure(code, detail, {"size": length}), fatal=True)
         if length == 0 and (len(first) < 8 or not any(first[4:8])):
             detail = "a frame of length 0, as the protocol of Iggy SDKs 0.11 and later begins"
@@ -130,7 +140,8 @@ class IggyCodec:
         self._fresh = False
         if code in wire.REQUESTS or code in cmd.UNSERVED:
             return None
-        stranger = foreign_protocol(first)
+        # A first length of whole 64 KiB before no code at all is another's, high byte first.
+        stranger = foreign_protocol(first) or (foreign_framing(first) if not any(first[:2]) else "")
         if not stranger:
             return None
         return Refused(_SILENT, Failure(ErrorCode.WRONG_PROTOCOL, stranger), fatal=True)

@@ -11,7 +11,14 @@ from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from dragoman.codecs.base import NOTHING, HungUp, Offload, Refused, foreign_protocol
+from dragoman.codecs.base import (
+    NOTHING,
+    HungUp,
+    Offload,
+    Refused,
+    foreign_framing,
+    foreign_protocol,
+)
 from dragoman.codecs.rustlog import binary, document
 from dragoman.codecs.rustlog.binary import RECORDS_INLINE_MAX, declared_count
 from dragoman.codecs.rustlog.document import JSON_INLINE_BYTES_MAX
@@ -143,10 +150,12 @@ class RustLogCodec:
         if not length:
             failure = Failure(ErrorCode.MALFORMED, "zero-length frame", {"length": 0})
             return Refused(tag, failure, True)
-        looks_like = foreign_protocol(data[at : at + 4])
+        first = data[at : at + 4]
+        stranger = foreign_protocol(first)
+        looks_like = stranger or foreign_framing(first)
         failure = Failure(
-            ErrorCode.WRONG_PROTOCOL if looks_like else ErrorCode.FRAME_TOO_LARGE,
-            f"looks like {looks_like}" if looks_like else f"a frame of {length} bytes",
+            ErrorCode.WRONG_PROTOCOL if stranger else ErrorCode.FRAME_TOO_LARGE,
+            f"a frame of {length} bytes" + (f"; it looks like {looks_like}" if looks_like else ""),
             {"size": length, "limit": self._frame_bytes_max},
         )
         return Refused(tag, failure, True)

@@ -13,7 +13,16 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from dragoman.codecs.base import NOTHING, Asked, HungUp, Offload, Refused, Sent, foreign_protocol
+from dragoman.codecs.base import (
+    NOTHING,
+    Asked,
+    HungUp,
+    Offload,
+    Refused,
+    Sent,
+    foreign_framing,
+    foreign_protocol,
+)
 from dragoman.codecs.v1.command import ACKS, Commands, Wrong, one_record
 from dragoman.codecs.v1.line import open_envelope
 from dragoman.codecs.v1.rendering import Renderer
@@ -116,7 +125,9 @@ class V1Codec:
         if len(first) < _FOREIGN_BYTES and b"\n" not in data:
             return None
         self._fresh = False
-        name = foreign_protocol(first) or _binary_protocol(first)
+        if first[:3] == b"V1|":
+            return None
+        name = foreign_protocol(first) or foreign_framing(first)
         if not name:
             return None
         failure = Failure(ErrorCode.WRONG_PROTOCOL, f"not V1 lines but {name}")
@@ -290,12 +301,3 @@ def _refused(cid: bytes, code: Code, text: str, error: ErrorCode) -> Refused:
 def _too_long() -> Refused:
     line = _error_line(b"0", Code.BAD_REQUEST, LINE_TOO_LONG)
     return Refused(("", line), Failure(ErrorCode.FRAME_TOO_LARGE, LINE_TOO_LONG), fatal=True)
-
-
-def _binary_protocol(first: bytes) -> str:
-    """Names a length prefix, which no line begins with."""
-    if first[:1] == b"\0":
-        return "a binary frame with a big-endian length (Cursus, RustLog, Kafka)"
-    if first[2:4] == b"\0\0":
-        return "a binary frame with a little-endian length (Iggy)"
-    return ""
