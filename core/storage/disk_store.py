@@ -241,7 +241,7 @@ class DiskStore:
         if self.failure is not None:
             return []
         works: list[Work] = []
-        segment = self._writer.take(now)
+        segment = self._writer.take(now, hurry=self._closing)
         if segment is not None:
             works.append(segment)
         checkpoint = self._checkpointer.take(

@@ -42,6 +42,8 @@ class StorageOptions:
         durability: When an append may be revealed.
         flush_records, flush_ms: The window of `Durability.INTERVAL`.
         checkpoint_interval_s: At most so long between a change and a checkpoint that holds it.
+        segment_linger_ms: Durable groups wait so long, or until they are a mebibyte, before
+            a thread writes their segments; 0 writes at once.
         reserve_bytes: A file that is given up when the disk is full, so that checkpoints still fit.
         retry_ms: How long to wait before a write is tried again that met a full disk.
     """
@@ -62,13 +64,17 @@ class StorageOptions:
     flush_records: int = _limit(500, "records", "the Cursus document's flush batch")
     flush_ms: int = _limit(100, "ms", "the Cursus document's flush interval")
     checkpoint_interval_s: float = _limit(30.0, "s", "bounds what a restart replays")
+    segment_linger_ms: int = _limit(10, "ms", "waking a thread a group cost 100 us a request")
     reserve_bytes: int = _limit(16 * MIB, "bytes", "a catalog of 100,000 partitions fits")
     retry_ms: int = _limit(1000, "ms", "space seldom comes back faster")
 
     def __post_init__(self) -> None:
         for option in fields(self):
             value = getattr(self, option.name)
-            if option.name != "durability" and value <= 0:
+            if option.name == "segment_linger_ms":
+                if value < 0:
+                    raise ValueError(f"segment_linger_ms must not be below 0, as {value} is")
+            elif option.name != "durability" and value <= 0:
                 raise ValueError(f"{option.name} must be above 0, not {value}")
         if self.journal_files_max < 4:
             raise ValueError("journal_files_max must be at least 4: two checkpoints' worth and two")

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 WRITE_BYTES_MAX = 32 * 1024 * 1024
 """One segment work takes about so much, so that its memory is free again soon."""
+LINGER_BYTES_MAX = 1024 * 1024
+"""So much is worth a thread's waking at once."""
 
 
 class SegmentWriter:
@@ -58,6 +60,8 @@ class SegmentWriter:
         self.unwritten_bytes = 0
         self.is_full = False
         self._queue: deque[JournalFlush] = deque()
+        self._queued_bytes = 0
+        self._linger_until_us: int | None = None
         self._work: SegmentWrite | PrepareWork | ReserveWork | None = None
         self._again: SegmentWrite | None = None
         self._retry_at_us: int | None = None
@@ -80,15 +84,15 @@ class SegmentWriter:
             self.written_sequence = flush.last_sequence
             return [flush]
         self._queue.append(flush)
+        self._queued_bytes += flush.group.length
         self.unwritten_bytes += sum([write.length for write in flush.group.writes])
         return []
 
-    def take(self, now: Now) -> Work | None:
-        """The next piece of work, if none is under way."""
-        if self._work is None:
-            self._work = self._next_when_full(now) if self.is_full else self._next()
-        else:
+    def take(self, now: Now, *, hurry: bool = False) -> Work | None:
+        """The next piece of work that is due, if none is under way; in a hurry nothing lingers."""
+        if self._work is not None:
             return None
+        self._work = self._next_when_full(now) if self.is_full else self._next(now, hurry)
         return self._work
 
     def owns(self, work: Work) -> bool:
@@ -133,12 +137,12 @@ class SegmentWriter:
         self._directories = set()
         return paths, directories
 
-    def _next(self) -> SegmentWrite | PrepareWork | ReserveWork | None:
+    def _next(self, now: Now, hurry: bool) -> SegmentWrite | PrepareWork | ReserveWork | None:
         preparation = self._journal.take_preparation()
         if preparation is not None:
             return preparation
         if self._queue:
-            return self._take_queued()
+            return self._take_queued() if hurry or self._is_due(now) else None
         if not self._has_reserve:
             return self._reserve(give_up=False)
         return None
@@ -167,7 +171,16 @@ class SegmentWriter:
         path = f"{self._layout.root}/reserve"
         return ReserveWork(self._disk, path, self._options.reserve_bytes, give_up=give_up)
 
+    def _is_due(self, now: Now) -> bool:
+        """Whether what is queued has waited, or grown, enough to wake a thread for."""
+        if self._queued_bytes >= LINGER_BYTES_MAX:
+            return True
+        if self._linger_until_us is None:
+            self._linger_until_us = now.mono_us + 1000 * self._options.segment_linger_ms
+        return now.mono_us >= self._linger_until_us
+
     def _take_queued(self) -> SegmentWrite:
+        self._linger_until_us = None
         groups: list[JournalFlush] = []
         total = 0
         while self._queue and total < WRITE_BYTES_MAX:
@@ -175,6 +188,7 @@ class SegmentWriter:
             groups.append(flush)
             assert flush.group is not None
             total += flush.group.length
+        self._queued_bytes -= total
         closed, self._closed = self._closed, []
         return SegmentWrite(self._disk, self._files, groups, closed, self._options.segment_bytes)
 

@@ -24,6 +24,7 @@ SMALL: dict[str, Any] = {
     "journal_first_bytes": 16 * KIB,
     "journal_files_max": 8,
     "reserve_bytes": 8 * KIB,
+    "segment_linger_ms": 0,
 }
 """Options under which files roll and are recycled within a few hundred records."""
 

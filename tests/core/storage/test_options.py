@@ -20,9 +20,14 @@ def test_the_default_is_durable_by_sync() -> None:
 
 
 @pytest.mark.parametrize("name", [f.name for f in fields(StorageOptions) if f.name != "durability"])
-def test_a_limit_of_nothing_is_refused_by_name(name: str) -> None:
+def test_a_limit_below_nothing_is_refused_by_name(name: str) -> None:
     with pytest.raises(ValueError, match=name):
-        StorageOptions(**{name: 0})
+        StorageOptions(**{name: -1})
+
+
+def test_a_limit_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="pending_bytes_max"):
+        StorageOptions(pending_bytes_max=0)
 
 
 def test_a_journal_of_too_few_files_is_refused() -> None:

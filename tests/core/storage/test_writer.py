@@ -1,11 +1,11 @@
-"""A full disk: nothing is lost, nothing is torn, and it heals without a restart."""
+"""When segments are written, and a full disk: nothing is lost or torn, and it heals by itself."""
 
 from __future__ import annotations
 
 import pytest
 
 from dragoman.core import change as ch
-from dragoman.core.storage.writer import WRITE_BYTES_MAX
+from dragoman.core.storage.segment_work import SegmentWrite
 from dragoman.core.store import StoreFull
 from support.simdisk import SimDisk
 from support.store import Driven, read_all
@@ -75,5 +75,43 @@ def test_on_a_full_disk_retention_still_frees_room() -> None:
     assert driven.store.failure is None
 
 
-def test_one_work_does_not_grow_without_bound() -> None:
-    assert WRITE_BYTES_MAX <= 64 * 1024 * 1024
+def segment_works(driven: Driven) -> list[SegmentWrite]:
+    """The segment writes that are due; other work is done at once."""
+    found = []
+    for work in driven.store.take_work(driven.now()):
+        if isinstance(work, SegmentWrite):
+            found.append(work)
+        else:
+            work.run()
+            driven.store.finished(work, None)
+    return found
+
+
+def flushed_works(driven: Driven) -> list[SegmentWrite]:
+    """What a flush of one record brings a thread to write."""
+    driven.produce([b"value"])
+    flush = driven.store.take_flush(driven.now())
+    assert flush is not None
+    flush.run()
+    driven.store.flushed(flush, None)
+    return segment_works(driven)
+
+
+def test_small_groups_wait_for_more_before_a_thread_is_woken() -> None:
+    driven = Driven(SimDisk(), segment_linger_ms=10)
+    driven.topic()
+    driven.settle()
+    assert not flushed_works(driven)
+    assert not flushed_works(driven)
+    driven.mono_us += 10_000
+    (work,) = segment_works(driven)
+    assert len(work.groups) == 2
+
+
+def test_a_stop_does_not_linger() -> None:
+    driven = Driven(SimDisk(), segment_linger_ms=60_000)
+    driven.topic()
+    driven.settle()
+    assert not flushed_works(driven)
+    driven.store.begin_close(driven.now())
+    assert segment_works(driven)
