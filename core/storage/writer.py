@@ -110,6 +110,8 @@ class SegmentWriter:
                 return error
             if isinstance(work, SegmentWrite):
                 self._again = work
+            elif isinstance(work, ReserveWork):  # some file systems need room to remove a file
+                self._has_reserve = False
             self.met_full_disk()
             return None
         if isinstance(work, ReserveWork):
