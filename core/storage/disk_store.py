@@ -15,7 +15,7 @@ from dragoman.core import change as ch
 from dragoman.core.catalog import Catalog
 from dragoman.core.error import EngineError, ErrorCode
 from dragoman.core.storage.checkpointer import Checkpointer
-from dragoman.core.storage.disk import RealDisk
+from dragoman.core.storage.disk import RealDisk, is_full
 from dragoman.core.storage.files import OpenFiles
 from dragoman.core.storage.flush import (
     Group,
@@ -35,7 +35,7 @@ from dragoman.core.storage.reading import (
     read_now,
     time_in_segment,
 )
-from dragoman.core.storage.recovery import recover
+from dragoman.core.storage.recovery import Recovered, recover
 from dragoman.core.storage.writer import SegmentWriter
 from dragoman.core.store import StoreFull
 
@@ -85,16 +85,13 @@ class DiskStore:
         self._lock = layout.lock(disk)
         try:
             layout.make(disk)
-            found = recover(disk, layout, options, give_up_from=give_up_from)
-            self._journal = Journal(
-                disk,
-                layout,
-                options,
-                incarnation=found.incarnation,
-                group=found.group,
-                files=found.files,
-            )
-            self._prepare_first_file()
+            try:
+                found = self._recovered(give_up_from)
+            except OSError as error:
+                if not is_full(error):
+                    raise
+                disk.unlink(layout.reserve)
+                found = self._recovered(give_up_from)
         except BaseException:
             disk.close(self._lock)
             raise
@@ -396,13 +393,27 @@ class DiskStore:
             self.failure = error
             self._takes_nothing = True
 
-    def _prepare_first_file(self) -> None:
-        """Sees to it that the first group finds room."""
-        while self._journal.place(1) is None:
-            work = self._journal.take_preparation()
-            assert work is not None
-            work.run()
-            self._journal.prepared(work, None)
+    def _recovered(self, give_up_from: int | None) -> Recovered:
+        """Recovers the directory, and sees to it that the journal's first group finds room."""
+        found = recover(self._disk, self._layout, self._options, give_up_from=give_up_from)
+        self._journal = journal = Journal(
+            self._disk,
+            self._layout,
+            self._options,
+            incarnation=found.incarnation,
+            group=found.group,
+            files=found.files,
+        )
+        try:
+            while journal.place(1) is None:
+                work = journal.take_preparation()
+                assert work is not None
+                work.run()
+                journal.prepared(work, None)
+        except BaseException:
+            journal.close()
+            raise
+        return found
 
     def _due_items(self) -> list[PendingBatch | PendingChange]:
         """What the next group takes: all, or as much as a group may hold."""

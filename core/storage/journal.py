@@ -198,7 +198,8 @@ class Journal:
             return None
         if free:
             return self._prepare(free[0], aligned(need))
-        if len(self.files) >= options.journal_files_max:
+        # A start must find room even where a crash left every file needed: one comes on top then.
+        if len(self.files) >= options.journal_files_max and self._current is not None:
             self.exhausted = bool(self._wanted)
             return None
         number = max(self.files, default=-1) + 1

@@ -40,6 +40,7 @@ class Layout:
         self.journal = f"{root}/journal"
         self.topics = f"{root}/topics"
         self.catalog = f"{root}/catalog"
+        self.reserve = f"{root}/reserve"
 
     def journal_file(self, number: int) -> str:
         """The path of a journal file."""

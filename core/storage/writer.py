@@ -170,7 +170,7 @@ class SegmentWriter:
         return self._reserve(give_up=False)
 
     def _reserve(self, *, give_up: bool) -> ReserveWork:
-        path = f"{self._layout.root}/reserve"
+        path = self._layout.reserve
         return ReserveWork(self._disk, path, self._options.reserve_bytes, give_up=give_up)
 
     def _is_due(self, now: Now) -> bool:

@@ -105,6 +105,11 @@ class SimDisk:
         disk.root = _survivor(self.root, random, seen)  # type: ignore[assignment]
         return disk
 
+    @property
+    def used(self) -> int:
+        """Bytes of all files together."""
+        return self._total(self.root)
+
     def file(self, path: str) -> bytearray:
         """The bytes of a file, to be read and damaged."""
         inode = self._find(path)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from random import Random
@@ -12,6 +13,7 @@ from random import Random
 import pytest
 
 from dragoman.core import change as ch
+from dragoman.core.error import EngineError
 from dragoman.core.store import StoreFull
 from support.simdisk import PowerCut, SimDisk
 from support.store import Driven, read_all
@@ -162,3 +164,19 @@ def test_no_power_cut_loses_or_invents_anything(first: int) -> None:
             one_crash(seed)
         except Exception as error:
             raise AssertionError(f"seed {seed}") from error
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC])
+def test_no_failing_operation_loses_or_invents_anything(code: int) -> None:
+    for number in range(1, POINTS, 2):
+        disk = SimDisk()
+        disk.fail_at(number, code)
+        work = Workload(disk, Random(number))
+        with suppress(OSError, EngineError):
+            work.start()
+            work.run(40)
+        try:
+            work.check(Driven(disk.crashed(None), **OPTIONS))
+            work.check(Driven(disk.crashed(Random(number)), **OPTIONS))
+        except Exception as error:
+            raise AssertionError(f"operation {number}: {disk.log[number - 1]}") from error

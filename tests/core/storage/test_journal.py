@@ -91,6 +91,20 @@ def test_when_every_file_is_needed_only_a_checkpoint_makes_room() -> None:
     assert put(journal, 8 * BLOCK, 11) is None
 
 
+def test_a_start_that_finds_every_file_needed_gets_one_more() -> None:
+    disk, layout = SimDisk(), Layout("data")
+    disk.make_directory(layout.journal)
+    files = []
+    for number in range(4):
+        fd = disk.open(layout.journal_file(number), create=True)
+        files.append(JournalFile(number, fd, 16 * BLOCK, 9, free=False))
+    options = small_options(journal_files_max=4, journal_file_bytes=16 * BLOCK)
+    journal = Journal(disk, layout, options, incarnation=2, group=3, files=files)
+    assert put(journal, 10, 10) is None
+    assert prepare(journal)
+    assert put(journal, 10, 10) == (4, 0)
+
+
 def test_a_recycled_file_is_taken_before_a_new_one_is_made() -> None:
     disk, layout = SimDisk(), Layout("data")
     disk.make_directory(layout.journal)

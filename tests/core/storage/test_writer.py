@@ -59,6 +59,21 @@ def test_it_heals_when_space_returns() -> None:
     assert read_all(Driven(disk.crashed(None)).store) == driven.written[1, 0]
 
 
+def test_a_start_on_a_full_disk_gives_the_reserve_up() -> None:
+    disk = SimDisk()
+    driven = Driven(disk)
+    driven.topic()
+    for n in range(10):
+        driven.produce([b"%d" % n * 20])
+        driven.settle()
+    disk = disk.crashed(None)
+    assert len(disk.file("data/reserve")) == 8 * 1024
+    disk.bytes_max = disk.used
+    again = Driven(disk, journal_first_bytes=4 * 1024)
+    assert read_all(again.store) == driven.written[1, 0]
+    assert disk.list("data").count("reserve") == 0
+
+
 def test_on_a_full_disk_retention_still_frees_room() -> None:
     disk = SimDisk()
     driven = Driven(disk, journal_files_max=4)
