@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
 _ESCAPES = {
     code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if code != 0x0A
 }
-_ESCAPES |= {0x0A: "\\n", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+_ESCAPES[0x0A] = "\\n"
+_INVISIBLE = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
+"""Line and paragraph separators, and what turns the direction of the text behind it."""
+_ESCAPES |= {code: f"\\u{code:04x}" for code in (*_INVISIBLE, *range(0xD800, 0xE000))}
 
 
 def escape_control(text: str) -> str:
-    """Writes control characters as escapes, so that no peer can forge a line or move a cursor."""
+    """Writes control characters as escapes, so that no peer can forge a line, move a cursor or
+    turn the direction of what follows."""
     return text.translate(_ESCAPES)
 
 
@@ -36,6 +41,13 @@ def _escape_values(
     return event
 
 
+def _write_traceback(out: TextIO, exc_info: Any) -> None:
+    """A traceback in lines of its own, without the control characters of its message."""
+    text = io.StringIO()
+    structlog.dev.plain_traceback(text, exc_info)
+    out.write("\n".join(map(escape_control, text.getvalue().split("\n"))))
+
+
 def set_up_logging(config: LogConfig, stream: TextIO | None = None) -> None:
     """Points all loggers of the process at one stream; stderr where none is given.
 
@@ -44,9 +56,7 @@ def set_up_logging(config: LogConfig, stream: TextIO | None = None) -> None:
     out = sys.stderr if stream is None else stream
     renderers: dict[LogFormat, list[Any]] = {
         LogFormat.CONSOLE: [
-            structlog.dev.ConsoleRenderer(
-                colors=out.isatty(), exception_formatter=structlog.dev.plain_traceback
-            )
+            structlog.dev.ConsoleRenderer(colors=out.isatty(), exception_formatter=_write_traceback)
         ],
         LogFormat.JSON: [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()],
         LogFormat.LOGFMT: [

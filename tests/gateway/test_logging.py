@@ -23,11 +23,21 @@ def log_stream() -> Iterator[io.StringIO]:
 @pytest.mark.parametrize("kind", list(LogFormat))
 def test_a_peer_cannot_forge_a_line_or_move_the_cursor(out: io.StringIO, kind: LogFormat) -> None:
     set_up_logging(LogConfig(kind), out)
-    structlog.get_logger().info("refused", detail="a\nforged line\x1b[2J\x9b\u2028end")
+    structlog.get_logger().info("refused", detail="a\nforged line\x1b[2J\x9b\u2028\u202e\ud800end")
     text = out.getvalue()
     assert text.count("\n") == 1
-    assert "\x1b" not in text
-    assert "\x9b" not in text
+    assert not set(text) & set("\x1b\x9b\u2028\u202e\ud800")
+
+
+@pytest.mark.parametrize("kind", list(LogFormat))
+def test_a_traceback_moves_no_cursor(out: io.StringIO, kind: LogFormat) -> None:
+    set_up_logging(LogConfig(kind), out)
+    try:
+        raise RuntimeError("what a peer wrote: \x1b[2J\u202e")
+    except RuntimeError as error:
+        structlog.get_logger().error("fault", exc_info=error)
+    assert "what a peer wrote" in out.getvalue()
+    assert not set(out.getvalue()) & set("\x1b\u202e")
 
 
 def test_json_lines_are_json(out: io.StringIO) -> None:
