@@ -33,6 +33,7 @@ from dragoman.codecs.cursus.inflate import (
 from dragoman.codecs.cursus.reply import batch_frames, frame, payload_frames
 from dragoman.codecs.cursus.translate import AckTag, Style, Tag
 from dragoman.codecs.cursus.wire import MAGIC
+from dragoman.codecs.framing import Reassembly
 from dragoman.core import calls
 from dragoman.core.error import ErrorCode, Failure
 
@@ -55,29 +56,20 @@ class CursusCodec:
         self._legacy = bool(facts.options["legacy_replies"])
         self._create = int(facts.options["auto_create"])
         self._asking = Asking(facts)
-        self._parts: list[bytes] = []
-        self._held = 0
-        self._needed = 4
+        self._rest = Reassembly()
 
     # ------------------------------------------------------------ bytes in
 
     def receive(self, data: Buffer) -> list[Heard]:
         """Takes what arrived and returns every complete request in it."""
         if not data:
-            return [HungUp("cut off inside a frame" if self._held else "end of stream")]
-        if self._held:
-            self._parts.append(bytes(data))
-            self._held += len(data)
-            if self._held < self._needed:
-                return []
-            data = b"".join(self._parts)
-            self._parts.clear()
-            self._held = 0
-        return self._frames(bytes(data), 0, offloaded=False)
+            return [HungUp("cut off inside a frame" if self._rest.held else "end of stream")]
+        unread = self._rest.add(data)
+        return [] if unread is None else self._frames(unread, 0, offloaded=False)
 
     def wanted(self) -> int:
         """Bytes still missing of the current frame."""
-        return self._needed - self._held if self._held else 0
+        return self._rest.wanted
 
     def _frames(self, data: bytes, at: int, *, offloaded: bool) -> list[Heard]:
         """Every whole frame from `at` on; what is left is kept for the next time.
@@ -87,6 +79,7 @@ class CursusCodec:
         """
         heard: list[Heard] = []
         size = len(data)
+        needed = 4
         while (left := size - at) >= 4:
             (length,) = _U32(data, at)
             if length > self._limits.frame_bytes_max:
@@ -97,7 +90,7 @@ class CursusCodec:
                 if left >= 8 and _is_iggy(data, at):
                     heard.append(self._lost(data[at : at + 4], length))
                     return heard
-                self._needed = 4 + length
+                needed = 4 + length
                 break
             if not offloaded and self._is_much(data, begin, end):
                 heard.append(Offload(partial(self._frames, data, at, offloaded=True)))
@@ -110,11 +103,7 @@ class CursusCodec:
                 if type(items[-1]) is HungUp or (type(items[-1]) is Refused and items[-1].fatal):
                     return heard
             at = end
-        else:
-            self._needed = 4
-        if left:
-            self._parts = [data[at:]]
-            self._held = left
+        self._rest.keep(data[at:], needed)
         return heard
 
     def _lost(self, first: bytes, length: int) -> Refused:

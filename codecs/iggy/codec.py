@@ -23,6 +23,7 @@ from dragoman.codecs.base import (
     foreign_framing,
     foreign_protocol,
 )
+from dragoman.codecs.framing import Reassembly
 from dragoman.codecs.iggy import command as cmd
 from dragoman.codecs.iggy import error, polled, translate, wire
 from dragoman.codecs.iggy.error import REASONS, Tag, number_of
@@ -58,9 +59,7 @@ class IggyCodec:
         self._renderings = facts.renderings
         token = facts.token or f"{facts.peer}{facts.local}".encode()
         self._ids = IdSource(token)
-        self._parts: list[bytes] = []
-        self._held = 0
-        self._needed = 4
+        self._rest = Reassembly()
         self._fresh = True
 
     # ------------------------------------------------------------ bytes in
@@ -68,24 +67,18 @@ class IggyCodec:
     def receive(self, data: Buffer) -> list[Heard]:
         """Takes what arrived and returns every complete request in it."""
         if not data:
-            return [HungUp("cut off inside a frame" if self._held else "end of stream")]
-        if self._held:
-            self._parts.append(bytes(data))
-            self._held += len(data)
-            if self._held < self._needed:
-                return []
-            data = b"".join(self._parts)
-            self._parts.clear()
-            self._held = 0
-        return self._frames(bytes(data), 0, offloaded=False)
+            return [HungUp("cut off inside a frame" if self._rest.held else "end of stream")]
+        unread = self._rest.add(data)
+        return [] if unread is None else self._frames(unread, 0, offloaded=False)
 
     def wanted(self) -> int:
         """Bytes still missing of the current frame."""
-        return self._needed - self._held if self._held else 0
+        return self._rest.wanted
 
     def _frames(self, data: bytes, at: int, *, offloaded: bool) -> list[Heard]:
         heard: list[Heard] = []
         size = len(data)
+        needed = 4
         limit = self._limits.frame_bytes_max
         while (left := size - at) >= 4:
             (length,) = _LENGTH(data, at)
@@ -93,7 +86,7 @@ class IggyCodec:
                 heard.append(self._lost(data[at : at + _VSR_HEAD_BYTES], length))
                 return heard
             if left < 8:
-                self._needed = 8
+                needed = 8
                 break
             (code,) = _CODE(data, at)
             if self._fresh and (stranger := self._stranger(data[at : at + 4], code)):
@@ -101,7 +94,7 @@ class IggyCodec:
                 return heard
             end = at + 4 + length
             if size < end:
-                self._needed = 4 + length
+                needed = 4 + length
                 break
             if code == cmd.SEND_MESSAGES:
                 if length > _OFFLOAD_BYTES and not offloaded:
@@ -111,11 +104,7 @@ class IggyCodec:
             else:
                 heard.append(self._request(code, data[at + 8 : end]))
             at = end
-        else:
-            self._needed = 4
-        if at < size:
-            self._parts = [data[at:]]
-            self._held = size - at
+        self._rest.keep(data[at:], needed)
         return heard
 
     def _lost(self, first: bytes, length: int) -> Refused:

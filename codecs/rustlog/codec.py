@@ -19,6 +19,7 @@ from dragoman.codecs.base import (
     foreign_framing,
     foreign_protocol,
 )
+from dragoman.codecs.framing import Reassembly
 from dragoman.codecs.rustlog import binary, document
 from dragoman.codecs.rustlog.binary import RECORDS_INLINE_MAX, declared_count
 from dragoman.codecs.rustlog.document import JSON_INLINE_BYTES_MAX
@@ -52,14 +53,13 @@ def is_json(data: bytes, at: int, end: int) -> bool:
 class RustLogCodec:
     """One connection."""
 
-    __slots__ = ("_buffer", "_frame_bytes_max", "_json", "_needed", "_replies", "_reply_bytes_max")
+    __slots__ = ("_frame_bytes_max", "_json", "_replies", "_reply_bytes_max", "_rest")
 
     def __init__(self, facts: Facts) -> None:
         self._frame_bytes_max = facts.limits.frame_bytes_max
         self._reply_bytes_max = facts.limits.reply_bytes_max
         self._replies = ReplyWriter(facts.renderings, facts.limits.reply_bytes_max)
-        self._buffer = bytearray()
-        self._needed = _HEAD_BYTES
+        self._rest = Reassembly()
         # The form of the last request, in which a bad length is told; None before there is one.
         self._json: bool | None = None
 
@@ -67,20 +67,12 @@ class RustLogCodec:
         """See `Codec.receive`."""
         if not data:
             return [HungUp("end of stream")]
-        buffer = self._buffer
-        if buffer:
-            buffer += data
-            if len(buffer) < self._needed:
-                return []
-            data = bytes(buffer)
-            self._buffer = bytearray()
-        elif type(data) is not bytes:
-            data = bytes(data)
-        return self._frames(data, 0)
+        unread = self._rest.add(data)
+        return [] if unread is None else self._frames(unread, 0)
 
     def wanted(self) -> int:
         """See `Codec.wanted`."""
-        return self._needed - len(self._buffer) if self._buffer else 0
+        return self._rest.wanted
 
     def send(self, tag: Tag, reply: Reply) -> Sent:
         """See `Codec.send`."""
@@ -98,6 +90,7 @@ class RustLogCodec:
         """Every request from `at` on; what is not whole yet is kept."""
         heard: list[Heard] = []
         size = len(data)
+        needed = _HEAD_BYTES
         while size - at >= _HEAD_BYTES:
             (length,) = _LENGTH.unpack_from(data, at)
             start = at + _HEAD_BYTES
@@ -106,7 +99,7 @@ class RustLogCodec:
                 return heard
             end = start + length
             if end > size:
-                self._needed = _HEAD_BYTES + length
+                needed = _HEAD_BYTES + length
                 break
             self._json = json = is_json(data, start, end)
             if (
@@ -120,10 +113,7 @@ class RustLogCodec:
                 return heard
             heard.append(self._request(data, start, end, json=json))
             at = end
-        else:
-            self._needed = _HEAD_BYTES
-        if at < size:
-            self._buffer += memoryview(data)[at:]
+        self._rest.keep(data[at:], needed)
         return heard
 
     def _resume(self, data: bytes, start: int, end: int, *, json: bool) -> list[Heard]:
