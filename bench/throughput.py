@@ -1,6 +1,6 @@
 """Throughput and latency of every dialect, as tables, beside what the machine and a peer can do.
 
-    python bench/throughput.py [--quick] [--dialect NAME ...] [--seconds S] [--rounds N]
+    python bench/throughput.py [--quick] [--only TABLE] [--dialect NAME ...] [--rounds N]
 
 The server runs on processor 0 and the load on processor 1; one connection with a batch of 100 or
 less shares processor 0 with the server, because two idle processors wake each other slowly. Each
@@ -18,18 +18,18 @@ import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ceilings import echoes_per_s, syncs_per_s
 from load import Load, Result
-from peers import redis_acks, redis_server
+from peers import CURSUS_PORT, cursus_acks, cursus_broker, redis_acks, redis_server
 
 from dragoman.codecs.registry import BUILT_IN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 SERVER_CPU, LOAD_CPU = 0, 1
 MODES = ("fsync", "interval:100ms", "os")
@@ -152,32 +152,42 @@ class Bench:
                             f"| {r.p50_ms:.3f} | {r.p99_ms:.2f} | {r.server_cpu_us:,.1f} |",
                             flush=True,
                         )
-        self.redis(connections)
         print()
 
-    def redis(self, connections: list[int]) -> None:
-        """The same of Redis streams, and their batches of 1,000."""
+    def peers(self, connections: list[int], broker: str | None) -> None:
+        """The same of a Redis that syncs and of a Cursus broker that does not."""
+        print("## peers, produce 100 B\n")
+        print("| peer | batch | conns | requests/s | records/s | p50 ms | p99 ms |")
+        print("|---|---|---|---|---|---|---|", flush=True)
+        shapes = [*((count, 1) for count in connections), (1, 1000), (4, 1000)]
         with redis_server(SERVER_CPU) as port:
             if port is None:
-                print("| Redis | left out: no redis-server on the PATH |||||")
-                return
-            for count, batch in [*((count, 1) for count in connections), (1, 1000), (4, 1000)]:
-                load = Load("redis", "produce", port, batch=batch, connections=count)
-                mine = os.sched_getaffinity(0)
-                os.sched_setaffinity(0, {load_cpu(count, batch)})
-                try:
-                    r = redis_acks(port, load)
-                finally:
-                    os.sched_setaffinity(0, mine)
-                label = (
-                    "Redis always" if batch == 1 else f"Redis always, batch {batch:,}: records/s"
-                )
-                rate = r.requests_per_s if batch == 1 else r.records_per_s
-                print(
-                    f"| {label} | fsync | {count} | {rate:,.0f} "
-                    f"| {r.p50_ms:.3f} | {r.p99_ms:.2f} | |",
-                    flush=True,
-                )
+                print("| Redis: left out, no redis-server on the PATH |||||||")
+            else:
+                for count, batch in shapes:
+                    load = Load("redis", "produce", port, batch=batch, connections=count)
+                    self._peer("Redis streams, appendfsync always", load, redis_acks)
+        with cursus_broker(broker, SERVER_CPU) as running:
+            if not running:
+                print("| Cursus broker: left out, --cursus-broker names none |||||||")
+            else:
+                for count, batch in shapes:
+                    load = Load("cursus", "produce", CURSUS_PORT, batch=batch, connections=count)
+                    self._peer("Cursus broker, no sync", load, cursus_acks)
+        print()
+
+    def _peer(self, name: str, load: Load, run: Callable[[Load], Result]) -> None:
+        mine = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {load_cpu(load.connections, load.batch)})
+        try:
+            r = median([run(replace(load, seconds=self.seconds)) for _ in range(self.rounds)])
+        finally:
+            os.sched_setaffinity(0, mine)
+        print(
+            f"| {name} | {load.batch:,} | {load.connections} | {r.requests_per_s:,.0f} "
+            f"| {r.records_per_s:,.0f} | {r.p50_ms:.3f} | {r.p99_ms:.2f} |",
+            flush=True,
+        )
 
 
 def shapes(*, quick: bool, op: str) -> list[dict[str, object]]:
@@ -232,7 +242,8 @@ def main() -> None:
     parser.add_argument("--dialect", action="append", choices=BUILT_IN)
     parser.add_argument("--seconds", type=float, default=0.4)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", choices=("produce", "fetch", "cold", "acks"))
+    parser.add_argument("--only", choices=("produce", "fetch", "cold", "acks", "peers"))
+    parser.add_argument("--cursus-broker", metavar="PATH", help="a broker binary to compare with")
     asked = parser.parse_args()
     dialects = asked.dialect or list(BUILT_IN)
     bench = Bench(asked.seconds, asked.rounds)
@@ -242,8 +253,11 @@ def main() -> None:
             bench.batches(op, dialects, shapes(quick=asked.quick, op=op))
     if asked.only in (None, "cold"):
         cold(bench, dialects)
+    connections = [1, 64] if asked.quick else [1, 4, 64, 256]
     if asked.only in (None, "acks"):
-        bench.acks(dialects, [1, 64] if asked.quick else [1, 4, 64, 256])
+        bench.acks(dialects, connections)
+    if asked.only in (None, "peers"):
+        bench.peers(connections, asked.cursus_broker)
 
 
 if __name__ == "__main__":
