@@ -102,6 +102,10 @@ class Driver:
             steps.append(self.step())
         return steps
 
+    def kill(self) -> None:
+        """Ends it at once."""
+        self._process.kill()
+
     def __enter__(self) -> Self:
         return self
 

@@ -14,7 +14,12 @@ def test_nothing_given_is_the_defaults() -> None:
 
 
 def test_what_is_given_stands() -> None:
-    given = {"legacy_replies": True, "consume_style": "batch", "auto_create": 3}
+    given = {
+        "legacy_replies": True,
+        "consume_style": "batch",
+        "auto_create": 3,
+        "stream_commit": True,
+    }
     assert options(given) == given
 
 
@@ -22,7 +27,8 @@ def test_what_is_given_stands() -> None:
     ("given", "said"),
     [
         ({"legacy": True}, "unknown option 'legacy'"),
-        ({"legacy_replies": "yes"}, "true or false"),
+        ({"legacy_replies": "yes"}, "legacy_replies is true or false"),
+        ({"stream_commit": 1}, "stream_commit is true or false"),
         ({"consume_style": "rows"}, "frames or batch"),
         ({"auto_create": -1}, "auto_create"),
         ({"auto_create": True}, "auto_create"),
