@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from dragoman.gateway.session import Session
     from dragoman.gateway.worker import Done
 
+INLINE_CONNECTIONS_MAX = 4
+"""With more connections a flush goes to its thread even where it does not block: what arrives while
+it is away makes the next group larger, and few large groups cost less than many small ones."""
 POOL_THREADS = 4
 """Threads for reads that may block and for what codecs offload."""
 
@@ -46,6 +49,7 @@ class Flusher:
     """Keeps the engine's work moving.
 
     Attributes:
+        connections: How many there are on all listeners, kept by these.
         overloaded: Whether connections that produce should rest; as of the last poke.
     """
 
@@ -63,6 +67,7 @@ class Flusher:
             WorkLane.READ: Workers("pool", POOL_THREADS, self._done, self._wakeup.signal),
         }
         self._quiet = trio.Event()
+        self.connections = 0
         self.overloaded = False
 
     @property
@@ -134,7 +139,7 @@ class Flusher:
     def _take_flush(self, now: Now) -> None:
         if self._flushing or (flush := self._engine.take_flush()) is None:
             return
-        if flush.blocks:
+        if flush.blocks or self.connections > INLINE_CONNECTIONS_MAX:
             self._flushing = True
             self._hand(flush)
             return

@@ -147,6 +147,7 @@ class Listener:
                     return
                 continue
             self.connections += 1
+            self._flusher.connections += 1
             try:
                 self._open(accepted, address, nursery)
             except Exception:
@@ -218,6 +219,7 @@ class Listener:
 
     def _closed(self) -> None:
         self.connections -= 1
+        self._flusher.connections -= 1
         self._room.set()
         if self.connections == 0:
             self._empty.set()
