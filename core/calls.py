@@ -229,7 +229,8 @@ class Follow:
 
     Attributes:
         records_max, bytes_max: Of one push.
-        commit_us: Commit the pushed position for `group` this often and at the end; 0 never.
+        commit_us: Commit for `group`, this often, what was pushed an interval before; 0 never. It
+            ends once the group commits by itself.
         idle_us: With nothing to push for so long, the dialect's keep-alive is sent; 0 never.
         replaces: An earlier Follow of the same connection on the same partition ends.
     """

@@ -107,7 +107,7 @@ class Engine:
         return self._following.pull(outcome, now)
 
     def cancel(self, outcome: Outcome, now: Now) -> None:
-        """Forgets a long poll or Follow; a Follow's position is committed."""
+        """Forgets a long poll or Follow."""
         self._now = now
         if outcome.ready or outcome.state is None:
             return

@@ -33,7 +33,9 @@ class Follower:
 
     Attributes:
         read: Its place (`read.start` is the next offset to push) and limits.
-        committed: The position that was last stored, or where it began.
+        aged: The position at the last interval: what the client has had for so long is committed.
+        began: The position at the start.
+        committed: What the group had committed when this was last looked at, by whomever.
         cold: Batches that a blocking read brought, for the next pull.
         is_reading: Such a read is under way.
         failure: What ends it, told at the next pull.
@@ -41,6 +43,8 @@ class Follower:
     """
 
     __slots__ = (
+        "aged",
+        "began",
         "client",
         "cold",
         "committed",
@@ -51,11 +55,14 @@ class Follower:
         "request",
     )
 
-    def __init__(self, request: Follow, client: Client, read: Read) -> None:
+    def __init__(
+        self, request: Follow, client: Client, read: Read, committed: int | None
+    ) -> None:
         self.request = request
         self.client = client
         self.read = read
-        self.committed = read.start
+        self.aged = self.began = read.start
+        self.committed = committed
         self.cold: list[RecordBatch] | None = None
         self.is_reading = False
         self.failure: Failure | None = None
@@ -101,7 +108,8 @@ class Following:
             partition, start, since_us, max(request.records_max, 1), max(request.bytes_max, 1)
         )
         outcome = Outcome(None, ready=False, follows=True)
-        outcome.state = Follower(request, client, read)
+        committed = self._offsets.committed(partition, request.kind, request.group)
+        outcome.state = Follower(request, client, read, committed)
         self._followers[outcome] = None
         self._waiting.keep(client, outcome)
         if start < partition.high_watermark:
@@ -136,7 +144,6 @@ class Following:
                 try:
                     more = self._reader.batches(read)
                 except EngineError as error:
-                    self._commit(follower)
                     self._forget(outcome, follower)
                     return error.failure()
                 if not isinstance(more, list):
@@ -189,18 +196,28 @@ class Following:
         follower.is_reading = False
         if follower.failure is None:
             if error is not None:
-                self._commit(follower)
                 follower.failure = error.failure()
             else:
                 follower.cold = batches
             self._waiting.announce(outcome)
 
     def commit_due(self, now: Now) -> None:
-        """Stores the positions whose time has come."""
+        """Stores what was pushed an interval ago, for groups that do not commit by themselves.
+
+        What a client was pushed a moment ago it may not have handled yet; if it died now, a commit
+        would lose that to its group for good.
+        """
         for outcome in self._commits.take_due(now.mono_us):
             follower = outcome.state
-            self._commit(follower)
-            self._commits.put(outcome, now.mono_us + follower.request.commit_us)
+            request = follower.request
+            partition = follower.read.partition
+            committed = self._offsets.committed(partition, request.kind, request.group)
+            if committed != follower.committed:
+                continue
+            if follower.aged != follower.began and follower.aged != committed:
+                self._commit(follower)
+            follower.aged = follower.read.start
+            self._commits.put(outcome, now.mono_us + request.commit_us)
 
     def dropped(self) -> None:
         """Partitions are gone: their followers are told once that is durable."""
@@ -230,15 +247,12 @@ class Following:
         self._ending = left
 
     def cancel(self, outcome: Outcome) -> None:
-        """Ends a Follow; its last position is stored."""
-        follower = outcome.state
-        self._commit(follower)
-        self._forget(outcome, follower)
+        """Ends a Follow."""
+        self._forget(outcome, outcome.state)
 
     def end_all(self) -> None:
-        """Ends every Follow because the server stops; positions are stored first."""
+        """Ends every Follow because the server stops."""
         for outcome, follower in [(outcome, outcome.state) for outcome in self._followers]:
-            self._commit(follower)
             if follower.failure is None:
                 follower.failure = Failure(ErrorCode.SHUTTING_DOWN, "the server is shutting down")
                 follower.read.partition.followers.pop(outcome, None)
@@ -249,17 +263,10 @@ class Following:
 
     def _commit(self, follower: Follower) -> None:
         request = follower.request
-        position = follower.read.start
-        if (
-            request.commit_us <= 0
-            or not request.group
-            or position == follower.committed
-            or follower.read.partition.dropped
-            or self._store.failure is not None
-            or self._directory.closing
-        ):
-            return
         partition = follower.read.partition
+        if partition.dropped or self._store.failure is not None or self._directory.closing:
+            return
+        position = follower.aged
         self._offsets.put(partition.topic, request.kind, request.group, partition.number, position)
         follower.committed = position
 

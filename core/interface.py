@@ -51,8 +51,8 @@ class Flush(Work, Protocol):
     """Everything pending on its way to durability.
 
     Attributes:
-        blocks: It waits for the disk. Otherwise it is short and ends in memory (the page cache), and
-            the caller may run it on the loop: that costs less than handing it to a thread.
+        blocks: It waits for the disk. Otherwise it is short and ends in the page cache, and running
+            it on the loop costs less than handing it to a thread.
     """
 
     blocks: bool
@@ -71,8 +71,7 @@ class LogEngine(Protocol):
         """
 
     def cancel(self, outcome: Outcome, now: Now) -> None:
-        """Forgets a long poll or Follow whose asker lost interest; a Follow's last position is
-        committed."""
+        """Forgets a long poll or Follow whose asker lost interest."""
 
     def connected(self, client: Client, now: Now) -> None:
         """A connection began."""

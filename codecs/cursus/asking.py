@@ -63,7 +63,6 @@ class Asking:
         self._address = facts.address
         self._create = int(facts.options["auto_create"])
         self._style = Style.FRAMES if facts.options["consume_style"] == "frames" else Style.DOCUMENT
-        self._commit_us = STREAM_COMMIT_US if facts.options["stream_commit"] else 0
         self._token = facts.token or f"{facts.peer}{facts.local}".encode()
         self._joined = 0
 
@@ -224,7 +223,7 @@ class Asking:
             _records_max(command.values),
             min(PUSH_BYTES, self._limits.reply_bytes_max),
             group,
-            commit_us=self._commit_us if group else 0,
+            commit_us=STREAM_COMMIT_US if group else 0,
             idle_us=KEEP_ALIVE_US,
             replaces=True,
         )

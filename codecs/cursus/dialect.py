@@ -17,7 +17,6 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "legacy_replies": False,
     "consume_style": "frames",
     "auto_create": 0,
-    "stream_commit": False,
 }
 """What a listener of this dialect does where nothing else is said."""
 
@@ -29,9 +28,6 @@ def options(given: Mapping[str, Any]) -> Mapping[str, Any]:
     * `consume_style`: what the document's CONSUME answers: `frames` (a frame a record, then the
       connection closes) or `batch` (one batch, and it stays open).
     * `auto_create`: how many partitions a missing topic gets when it is written to; 0 refuses.
-    * `stream_commit`: a STREAM commits for its group what it pushed, every 5 s and at its end, as
-      brokers do. What a client was pushed and had not handled when it died is then lost to the
-      group, so clients that commit by themselves are better served without.
 
     Raises:
         ValueError: An option is unknown, or its value is not possible.
@@ -40,9 +36,8 @@ def options(given: Mapping[str, Any]) -> Mapping[str, Any]:
         if name not in DEFAULTS:
             raise ValueError(f"unknown option {name!r}; there are {', '.join(DEFAULTS)}")
     found = {**DEFAULTS, **given}
-    for name in ("legacy_replies", "stream_commit"):
-        if not isinstance(found[name], bool):
-            raise ValueError(f"{name} is true or false")
+    if not isinstance(found["legacy_replies"], bool):
+        raise ValueError("legacy_replies is true or false")
     if found["consume_style"] not in ("frames", "batch"):
         raise ValueError(f"consume_style is frames or batch, not {found['consume_style']!r}")
     count = found["auto_create"]

@@ -12,9 +12,7 @@ from dragoman.core.dealing import deal
 
 @settings(max_examples=200, deadline=None)
 @given(
-    st.lists(
-        st.tuples(st.integers(0, 2**32 - 1), st.binary(max_size=6)), min_size=1, max_size=40
-    ),
+    st.lists(st.tuples(st.integers(0, 2**32 - 1), st.binary(max_size=6)), min_size=1, max_size=40),
     st.integers(1, 9),
 )
 def test_every_record_is_dealt_once_to_the_partition_of_its_hash_in_order(

@@ -115,31 +115,39 @@ def test_every_record_is_pushed_once_whatever_the_limits(log: Log) -> None:
         assert pulled(log, outcome) == [b"a", b"b", b"c"]
 
 
-def test_the_position_is_committed_on_its_interval_only_when_it_moved(log: Log) -> None:
+def test_what_was_pushed_an_interval_ago_is_committed(log: Log) -> None:
     outcome = log.hand(Follow("t", 0, group="g", commit_us=5_000_000))
     log.pass_time(5)
     assert log.engine.take_flush() is None
     pulled(log, outcome)
-    log.pass_time(4.9)
+    log.pass_time(5)
     assert log.ask(FetchOffset("t", "g", 0)).offset is None
-    log.pass_time(0.1)
+    log.pass_time(5)
     assert log.ask(FetchOffset("t", "g", 0)).offset == 3
     log.pass_time(5)
     assert log.engine.take_flush() is None
 
 
+def test_a_follow_leaves_committing_to_a_group_that_commits_by_itself(log: Log) -> None:
+    outcome = log.hand(Follow("t", 0, group="g", commit_us=5_000_000))
+    pulled(log, outcome)
+    log.ask(CommitOffset("t", "g", ((0, 1),)))
+    log.pass_time(30)
+    assert log.ask(FetchOffset("t", "g", 0)).offset == 1
+
+
 @pytest.mark.parametrize("way", ["cancel", "disconnect"])
-def test_the_last_position_is_committed_at_the_end(log: Log, way: str) -> None:
+def test_what_was_pushed_last_is_not_committed_at_the_end(log: Log, way: str) -> None:
     outcome = log.hand(Follow("t", 0, group="g", commit_us=5_000_000))
     pulled(log, outcome)
     if way == "cancel":
         log.engine.cancel(outcome, log.now)
     else:
         log.engine.disconnected(log.client, log.now)
-    assert log.ask(FetchOffset("t", "g", 0)).offset == 3
+    log.pass_time(20)
+    assert log.ask(FetchOffset("t", "g", 0)).offset is None
     assert log.engine.statistics()["followers"] == 0
     assert log.engine.pull(outcome, log.now) is None
-    log.pass_time(10)
 
 
 def test_without_an_interval_nothing_is_committed(log: Log) -> None:
@@ -177,13 +185,10 @@ def test_a_follow_ends_when_its_partition_goes(
     assert pulled(log, outcome) == []
 
 
-def test_a_follow_that_meets_damage_ends_and_keeps_its_position(log: Log) -> None:
+def test_a_follow_that_meets_damage_ends_with_it(log: Log) -> None:
     log.store.damaged[1, 0] = [(2, 2)]
-    outcome = log.hand(Follow("t", 0, group="g", commit_us=10**9))
+    outcome = log.hand(Follow("t", 0))
     assert pulled(log, outcome) == [b"a", b"b", ErrorCode.DAMAGED]
-    if log.store.blocking_reads:
-        log.engine.cancel(outcome, log.now)
-    assert log.ask(FetchOffset("t", "g", 0)).offset == 2
 
 
 @pytest.mark.parametrize(

@@ -60,22 +60,15 @@ def test_a_reader_begins_where_it_says_else_where_its_group_is(
     assert (request.whence, request.offset) == (whence, offset)
 
 
-def test_a_stream_commits_for_its_group_where_the_listener_says_so() -> None:
-    for chosen, commit_us in ((False, 0), (True, 5_000_000)):
-        request = asked("STREAM topic=t partition=0 group=g", stream_commit=chosen).request
-        assert isinstance(request, calls.Follow)
-        assert request.commit_us == commit_us
-
-
 def test_a_stream_takes_the_place_of_the_last_and_is_kept_alive() -> None:
     request = asked("STREAM topic=t partition=0 group=g batch=9").request
     assert isinstance(request, calls.Follow)
-    assert (request.commit_us, request.idle_us) == (0, 3_500_000)
+    assert (request.commit_us, request.idle_us) == (5_000_000, 3_500_000)
     assert (request.records_max, request.replaces) == (9, True)
 
 
 def test_a_stream_without_a_group_commits_nothing() -> None:
-    tag, request = asked("STREAM t 0 0", stream_commit=True)
+    tag, request = asked("STREAM t 0 0")
     assert isinstance(request, calls.Follow)
     assert request.commit_us == 0
     assert tag.style is Style.DOCUMENT

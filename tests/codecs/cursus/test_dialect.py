@@ -18,7 +18,6 @@ def test_what_is_given_stands() -> None:
         "legacy_replies": True,
         "consume_style": "batch",
         "auto_create": 3,
-        "stream_commit": True,
     }
     assert options(given) == given
 
@@ -28,7 +27,6 @@ def test_what_is_given_stands() -> None:
     [
         ({"legacy": True}, "unknown option 'legacy'"),
         ({"legacy_replies": "yes"}, "legacy_replies is true or false"),
-        ({"stream_commit": 1}, "stream_commit is true or false"),
         ({"consume_style": "rows"}, "frames or batch"),
         ({"auto_create": -1}, "auto_create"),
         ({"auto_create": True}, "auto_create"),
