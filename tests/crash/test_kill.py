@@ -6,7 +6,6 @@ gap, nothing that was never sent, and the last committed offset that was answere
 
 from __future__ import annotations
 
-import os
 import random
 import socket
 import threading
@@ -31,6 +30,7 @@ from dragoman.core.calls import (
     TopicCreated,
 )
 from dragoman.core.column import VarColumn
+from support.effort import effort
 from support.server import Server
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from dragoman.core.calls import Reply, Request, Route
     from dragoman.core.error import Failure
 
-KILLS = int(os.environ.get("CRASH_KILLS", "30"))
+KILLS = effort("CRASH_KILLS", 30)
 """How often; `make crash` sets a longer form."""
-SEED = int(os.environ.get("CRASH_SEED", "20"))
+SEED = effort("CRASH_SEED", 20)
 PARTITIONS = 3
 WRITERS = [(name, batch) for name in BUILT_IN for batch in (1, 7)]
 LOAD_S = (0.05, 0.35)

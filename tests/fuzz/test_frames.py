@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import pytest
@@ -17,6 +16,7 @@ from dragoman.core.column import VarColumn
 from support.assault import assaulting
 from support.conversation import Conversation, Exchange
 from support.cursus import framed
+from support.effort import effort
 from support.mutation import (
     DIALECTS,
     body_of,
@@ -28,8 +28,8 @@ from support.mutation import (
 )
 from support.vectors import Vector, data_of, load_vectors
 
-INPUTS = int(os.environ.get("FUZZ_INPUTS", "20000"))
-SEED = int(os.environ.get("FUZZ_SEED", "20240229"))
+INPUTS = effort("FUZZ_INPUTS", 20_000)
+SEED = effort("FUZZ_SEED", 20_240_229)
 VECTORS = 40
 PIPELINED = 1_000
 

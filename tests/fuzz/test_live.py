@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import os
 import random
 import re
 import socket
@@ -25,6 +24,7 @@ from dragoman.clients.sync import connect
 from dragoman.codecs.registry import dialect
 from dragoman.core import calls
 from support.cursus import batch, framed, message
+from support.effort import effort
 from support.mutation import DIALECTS, corpus, mutated
 from support.prey import WAIT_S, Prey, many, receive_all, reset
 from support.wellformed import REPLIES
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MIB = 1024 * 1024
 BINARY = ("cursus", "iggy", "rustlog")
 FRAME_BYTES_MAX = {name: dialect(name).limits.frame_bytes_max for name in DIALECTS}
-INPUTS = int(os.environ.get("FUZZ_LIVE_INPUTS", "750"))
+INPUTS = effort("FUZZ_LIVE_INPUTS", 750)
 GROWTH_BYTES_MAX = 64 * MIB
 ANSWER_SECONDS_MAX = 0.5
 """How long others may wait while one attacks; far above what it is, for busy machines."""

@@ -1,12 +1,11 @@
 """Power cuts between any two steps of a workload, on a disk that loses what was not synced.
 
-`DRAGOMAN_CRASH_POINTS` sets how many are tried; each is a seed of its own.
+`CRASH_POINTS` sets how many are tried; each is a seed of its own.
 """
 
 from __future__ import annotations
 
 import errno
-import os
 from contextlib import suppress
 from random import Random
 
@@ -15,10 +14,11 @@ import pytest
 from dragoman.core import change as ch
 from dragoman.core.error import EngineError
 from dragoman.core.store import StoreFull
+from support.effort import effort
 from support.simdisk import PowerCut, SimDisk
 from support.store import Driven, read_all
 
-POINTS = int(os.environ.get("DRAGOMAN_CRASH_POINTS", "200"))
+POINTS = effort("CRASH_POINTS", 200)
 PARTITIONS = 3
 OPTIONS = {"tail_bytes_max": 6000, "journal_file_bytes": 16 * 1024, "journal_files_max": 4}
 """Few and small journal files, so that every life recycles some."""

@@ -1,21 +1,20 @@
 """Damage of every kind to every file: named, never silent, and never more than it is.
 
-`DRAGOMAN_FLIP_STEP` sets which bits of a segment are flipped: 1 is all of them.
+`CRASH_FLIP_STEP` sets which bits of a segment are flipped: 1 is all of them.
 """
 
 from __future__ import annotations
-
-import os
 
 import pytest
 
 from dragoman.core.storage.group import BLOCK, GroupAt, aligned, scan_groups
 from dragoman.core.storage.verify import verify
 from dragoman.core.store import StoreDamage
+from support.effort import effort
 from support.simdisk import SimDisk
 from support.store import Driven, read_all, read_at
 
-FLIP_STEP = int(os.environ.get("DRAGOMAN_FLIP_STEP", "7"))
+FLIP_STEP = effort("CRASH_FLIP_STEP", 7)
 
 
 def journalled(groups: int = 6) -> tuple[SimDisk, list[bytes], list[GroupAt]]:
