@@ -7,7 +7,7 @@ slice.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -57,11 +57,15 @@ class RenderingCache:
 
     Args:
         bytes_max: The budget; a rendering larger than a quarter of it is not kept.
+
+    Attributes:
+        inexact: Records that were rendered otherwise than exactly, by the key of the rendering.
     """
 
     def __init__(self, bytes_max: int = 64 * 1024 * 1024) -> None:
         self.bytes_max = bytes_max
         self.bytes_held = 0
+        self.inexact: Counter[str] = Counter()
         self._order: deque[tuple[RecordBatch, str, int]] = deque()
 
     def get(self, batch: RecordBatch, key: str) -> Rendering | None:
@@ -71,7 +75,9 @@ class RenderingCache:
         return None if kept is None else kept.get(key)
 
     def put(self, batch: RecordBatch, key: str, rendering: Rendering) -> None:
-        """Keeps a rendering as long as the budget allows."""
+        """Counts a rendering, and keeps it as long as the budget allows."""
+        if rendering.inexact:
+            self.inexact[key] += rendering.inexact
         size = len(rendering.data) + (0 if rendering.ends is None else 8 * batch.count) + 200
         if size > self.bytes_max // 4:
             return

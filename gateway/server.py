@@ -50,7 +50,7 @@ class Server:
         self._engine = engine
         self._flusher = Flusher(engine)
         self._stopping = trio.Event()
-        renderings = RenderingCache()
+        self._renderings = renderings = RenderingCache()
         numbers = itertools.count(1)
         self._listeners: list[Listener] = []
         try:
@@ -135,6 +135,8 @@ class Server:
         left = sum(listener.connections for listener in self._listeners)
         if waiting.cancelled_caught and left:
             _log.warning("connections were still owed replies", connections=left)
+        if inexact := self._renderings.inexact:
+            _log.info("records were rendered inexactly", **inexact)
         self._engine.begin_close(read_clocks())
         with trio.move_on_after(LAST_CHECKPOINT_SECONDS_MAX) as closing:
             self._flusher.poke(read_clocks())
