@@ -21,7 +21,11 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Asked(NamedTuple):
-    """A complete request. `tag` is what the codec needs to shape the answer."""
+    """A complete request. `tag` is what the codec needs to shape the answer.
+
+    A tag with a true `droppable` says that the answer may be left out where the peer leaves its
+    answers lying.
+    """
 
     tag: Any
     request: Request

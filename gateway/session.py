@@ -34,6 +34,9 @@ REQUESTS_WAITING_MAX = 1024
 """Requests of one connection that may wait for their outcome before reading stops (DESIGN 6)."""
 REPLY_BYTES_WAITING_MAX = 1 << 20
 """Bytes of one connection that may wait to be sent before reading, releasing and pushing stop."""
+REPLY_BYTES_KEPT = REPLY_BYTES_WAITING_MAX // 2
+"""Once so many bytes wait, replies whose tag is `droppable` are left out, so that a peer that never
+reads what it did not ask to be told is still heard."""
 
 _READS = frozenset({Fetch, Follow})
 """Requests whose answer depends on what is visible when they are served."""
@@ -364,6 +367,8 @@ class Session:
     def _reply(self, tag: Any, outcome: Outcome) -> None:
         reply = outcome.reply
         assert reply is not None, "a ready outcome has a reply"
+        if self.outbox.size >= REPLY_BYTES_KEPT and getattr(tag, "droppable", False):
+            return
         if type(reply) is Failure:
             self._emit(self._codec.send_failure(tag, reply))
             return

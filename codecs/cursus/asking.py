@@ -26,8 +26,9 @@ RECORDS_MAX: Final = 8192
 CONSUME_BYTES: Final = 8 * 1024 * 1024
 """About the bytes of one CONSUME's batch, so that one reader does not hold up the others."""
 PUSH_BYTES: Final = 1024 * 1024
-KEEP_ALIVE_US: Final = 3_500_000
-"""A stream is never silent for longer: clients give up after 5 s."""
+KEEP_ALIVE_US: Final = 2_400_000
+"""A stream that is silent for so long is due a keep-alive. Streams are looked at once a second, so
+that silence lasts 3.5 s at most; clients give up after 5 s."""
 STREAM_COMMIT_US: Final = 5_000_000
 KEY_BYTES_MAX: Final = 4096
 """The longest key of a PUBLISH: it is hashed byte by byte."""
@@ -180,6 +181,7 @@ class Asking:
         batch = one_record(message, key, producer=producer, epoch=epoch, sequence=sequence)
         partition = route if isinstance(route, int) else 0
         ack = AckTag(tag.topic, partition, producer, epoch, sequence, sequence, is_object=False)
+        ack.droppable = acks is calls.Acks.NONE
         return Asked(ack, calls.Produce(topic, batch, route, namespace, acks, self._create))
 
     # ------------------------------------------------------------ reading

@@ -127,6 +127,7 @@ def ask(data: bytes, at: int, end: int, create_partitions: int) -> Heard:
         if meant is None:
             shown = printable(acks[:16].decode(errors="replace"))
             raise BadBatch(f"invalid_acks value={shown}")
+        tag.droppable = meant is calls.Acks.NONE
         last = batch.count - 1
         if last < 0:
             return Refused(tag, Failure(ErrorCode.EMPTY_BATCH))

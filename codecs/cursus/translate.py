@@ -124,6 +124,7 @@ class AckTag:
         producer, epoch: Of the last message.
         seq_start, seq_end: Of the first and the last message.
         is_object: Failures are told as an ACK object too, which is so for batches.
+        droppable: Asked with acks 0: left out where the peer leaves its answers lying.
     """
 
     topic: str = ""
@@ -134,6 +135,7 @@ class AckTag:
     seq_end: int = 0
     is_object: bool = True
     wording: str = ""
+    droppable: bool = False
 
 
 class _Fields(dict[str, Any]):

@@ -63,7 +63,7 @@ def test_a_reader_begins_where_it_says_else_where_its_group_is(
 def test_a_stream_takes_the_place_of_the_last_and_is_kept_alive() -> None:
     request = asked("STREAM topic=t partition=0 group=g batch=9").request
     assert isinstance(request, calls.Follow)
-    assert (request.commit_us, request.idle_us) == (5_000_000, 3_500_000)
+    assert (request.commit_us, request.idle_us) == (5_000_000, 2_400_000)
     assert (request.records_max, request.replaces) == (9, True)
 
 

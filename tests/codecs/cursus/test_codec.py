@@ -13,6 +13,7 @@ from dragoman.codecs.cursus.dialect import DIALECT
 from dragoman.codecs.rendering import RenderingCache
 from dragoman.core import calls
 from dragoman.core.error import ErrorCode, Failure
+from dragoman.gateway.session import REPLY_BYTES_WAITING_MAX
 from support.conversation import Conversation
 from support.cursus import batch, framed, message, mutated, random_messages, unframed
 
@@ -93,6 +94,20 @@ def test_a_command_may_be_compressed_too() -> None:
     assert unframed(Conversation("cursus").send(framed(gzip.compress(b"LIST")))) == [
         b"OK count=0 topics="
     ]
+
+
+def test_a_producer_that_reads_no_answer_to_acks_0_is_heard_on_and_gets_what_it_asks_for() -> None:
+    talk = Conversation("cursus")
+    talk.send(framed("CREATE topic=t partitions=1"))
+    some = framed(batch([message()], acks=b"0")) * 500
+    for _ in range(20):
+        talk.session.received(some, talk.now)
+        talk.exchange.settle()
+    assert talk.session.wants_read
+    assert talk.session.outbox.size < REPLY_BYTES_WAITING_MAX
+    *acks, last = unframed(talk.send(framed("PUBLISH topic=t producerId=p message=x")))
+    assert 0 < len(acks) < 10_000
+    assert last.startswith(b'{"status":"OK","last_offset":10000,')
 
 
 def test_nothing_is_heard_after_what_ends_the_connection() -> None:
