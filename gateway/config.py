@@ -219,19 +219,26 @@ def _read_listener(name: str, table: dict[str, Any]) -> ListenerConfig:
     named = {full_name(key, _OWN_KEYS): value for key, value in table.items()}
     own = {key: value for key, value in named.items() if key in _OWN_KEYS}
     others = {key: value for key, value in named.items() if key not in _OWN_KEYS}
+    defaults = spoken.options({})
+    others = {
+        key: read_value(key, type(defaults[key]), value, f"{where}.{key}")
+        if isinstance(value, str) and key in defaults
+        else value
+        for key, value in others.items()
+    }
     try:
         options = dict(spoken.options(others))
     except ValueError as error:
         near = [key for other in others for key in difflib.get_close_matches(other, _OWN_KEYS, 1)]
         hint = f'; did you mean "{near[0]}"?' if near else ""
         raise ConfigError(f"{where}: {error}{hint}") from None
-    defaults: dict[str, Any] = {
+    own_defaults: dict[str, Any] = {
         "port": spoken.port,
         "connections_max": spoken.connections_max,
         "idle_timeout_s": spoken.idle_timeout_s,
         "frame_bytes_max": spoken.limits.frame_bytes_max,
     }
-    listener = read_options(ListenerConfig, {**defaults, **own, "dialect": name}, where)
+    listener = read_options(ListenerConfig, {**own_defaults, **own, "dialect": name}, where)
     return replace(listener, options=options, connections_chosen="connections_max" in own)
 
 

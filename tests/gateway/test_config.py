@@ -41,6 +41,18 @@ def test_without_a_word_every_dialect_listens_on_loopback(
     assert {one.dialect: one.idle_timeout_s for one in config.listeners}["cursus"] == 300.0
 
 
+def test_a_dialects_own_options_may_come_as_text_from_variables_and_flags(tmp_path: Path) -> None:
+    environment = {
+        "DRAGOMAN_LISTENERS__CURSUS__LEGACY_REPLIES": "true",
+        "DRAGOMAN_LISTENERS__CURSUS__CONSUME_STYLE": "batch",
+    }
+    config = load(tmp_path, "", environment, listeners__cursus__auto_create="2")
+    options = next(one.options for one in config.listeners if one.dialect == "cursus")
+    assert options == {"legacy_replies": True, "consume_style": "batch", "auto_create": 2}
+    with pytest.raises(ConfigError, match=r"listeners\.v1\.partitions: "):
+        load(tmp_path, "", {"DRAGOMAN_LISTENERS__V1__PARTITIONS": "many"})
+
+
 def test_a_flag_wins_over_a_variable_and_a_variable_over_the_file(tmp_path: Path) -> None:
     text = "[listeners.v1]\nport = 1000\n[listeners.iggy]\nport = 1001\n[log]\nlevel = 'debug'\n"
     environment = {
