@@ -202,8 +202,8 @@ class CursusCodec:
             case calls.OffsetCommitted(count):
                 return f"OK batched={count}" if tag.command == "BATCH_COMMIT" else "OK"
             case calls.OffsetFetched(_, offset):
-                plain = self._legacy or tag.positional
-                return str(offset or 0) if plain else f"OK offset={offset or 0}"
+                shown = max(offset or 0, 0)
+                return str(shown) if self._legacy or tag.positional else f"OK offset={shown}"
             case calls.Answered(payload):
                 return str(payload)
         raise AssertionError(f"no command of this dialect is answered by {type(reply).__name__}")

@@ -110,6 +110,16 @@ def test_a_producer_that_reads_no_answer_to_acks_0_is_heard_on_and_gets_what_it_
     assert last.startswith(b'{"status":"OK","last_offset":10000,')
 
 
+def test_a_negative_offset_that_another_dialect_committed_is_shown_as_the_first() -> None:
+    talk = Conversation("cursus")
+    talk.send(framed("CREATE topic=t partitions=1"))
+    other = talk.another("v1")
+    other.send(b"V1|1|JOIN|g t c\n")
+    assert other.send(b"V1|2|COMMIT|g t c 2 0 -5\n") == b"V1|2|OK|committed=true\n"
+    assert talk.send(framed("FETCH_OFFSET topic=t partition=0 group=g")) == framed("OK offset=0")
+    assert talk.send(framed("FETCH_OFFSET t g 0")) == framed("0")
+
+
 def test_nothing_is_heard_after_what_ends_the_connection() -> None:
     for last in ("EXIT", "garbage", "CONSUME t"):
         heard = codec().receive(framed(last) + framed("LIST"))
