@@ -55,9 +55,7 @@ class Follower:
         "request",
     )
 
-    def __init__(
-        self, request: Follow, client: Client, read: Read, committed: int | None
-    ) -> None:
+    def __init__(self, request: Follow, client: Client, read: Read, committed: int | None) -> None:
         self.request = request
         self.client = client
         self.read = read
