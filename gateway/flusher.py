@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 from collections import deque
+from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 INLINE_CONNECTIONS_MAX = 4
 """With more connections a flush goes to its thread even where it does not block: what arrives while
 it is away makes the next group larger, and few large groups cost less than many small ones."""
+TURN_NS_MAX = 5_000_000
+"""How long answering goes on before other tasks have their turn."""
 POOL_THREADS = 4
 """Threads for reads that may block and for what codecs offload."""
 
@@ -67,6 +70,7 @@ class Flusher:
             WorkLane.READ: Workers("pool", POOL_THREADS, self._done, self._wakeup.signal),
         }
         self._quiet = trio.Event()
+        self._paused: dict[Session, None] = {}
         self.connections = 0
         self.overloaded = False
 
@@ -88,10 +92,14 @@ class Flusher:
         """
         engine = self._engine
         self._take_flush(now)
+        ends_ns = monotonic_ns() + TURN_NS_MAX
         while sessions := deliver(engine, now):
             for session in sessions:
                 session.carrier.flush(now)
             self._take_flush(now)
+            if monotonic_ns() >= ends_ns:
+                self._wakeup.signal()
+                break
         for work in engine.take_work():
             self._hand(work)
         self.overloaded = engine.overloaded()
@@ -104,12 +112,19 @@ class Flusher:
         self._running += 1
         self._workers[WorkLane.READ].hand(session, call)
 
+    def later(self, session: Session) -> None:
+        """Lets a paused session go on once the others had their turn."""
+        self._paused[session] = None
+        self._wakeup.signal()
+
     async def run(self) -> None:
-        """Takes back what the threads finished, until cancelled."""
+        """Takes back what the threads finished, and resumes who paused, until cancelled."""
         while True:
             await self._wakeup.wait_signalled()
             now = self._clock()
             self.collect(now)
+            if self._paused:
+                self._resume_some(now)
             self.poke(now)
             if self._running == 0:
                 self._quiet.set()
@@ -129,6 +144,19 @@ class Flusher:
                 self._engine.flushed(name, self._disk_error(lane, raised), now)
             else:
                 self._engine.finished(name, self._disk_error(lane, raised), now)
+
+    def _resume_some(self, now: Now) -> None:
+        """Resumes those who paused before this turn, as far as it lasts."""
+        ends_ns = monotonic_ns() + TURN_NS_MAX
+        for session in list(self._paused):
+            del self._paused[session]
+            if session.paused:
+                session.resume(now)
+                session.carrier.flush(now)
+            if monotonic_ns() >= ends_ns:
+                break
+        if self._paused:
+            self._wakeup.signal()
 
     def close(self) -> None:
         """Ends the threads; what is queued is done first."""

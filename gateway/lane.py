@@ -35,7 +35,9 @@ READ = selectors.EVENT_READ
 WRITE = selectors.EVENT_WRITE
 ROUND_NS_MAX = 5_000_000
 """A round's length; then every other task has its turn."""
-RECEIVE_BYTES_MIN = 64 * 1024
+TURN_NS_MAX = 2_500_000
+"""A connection whose turn takes longer is read in smaller pieces."""
+RECEIVE_BYTES_MIN = 16 * 1024
 RECEIVE_BYTES_MAX = 1024 * 1024
 BUFFERS_MAX = 1024
 """Buffers of one `sendmsg`: IOV_MAX of Linux and macOS."""
@@ -134,7 +136,8 @@ class Lane:
         ready = self._ready
         if not ready:
             ready.extend(self._selector.select(0))
-        ends_ns = monotonic_ns() + ROUND_NS_MAX
+        at_ns = monotonic_ns()
+        ends_ns = at_ns + ROUND_NS_MAX
         while ready:
             key, events = ready.popleft()
             connection = key.data
@@ -143,7 +146,11 @@ class Lane:
                 self._read(connection, now)
             elif events:
                 self.attend(connection, now)
-            if monotonic_ns() > ends_ns:
+            began_ns, at_ns = at_ns, monotonic_ns()
+            if at_ns - began_ns > TURN_NS_MAX:
+                shrunk = connection.receive_bytes >> 2
+                connection.receive_bytes = max(shrunk, RECEIVE_BYTES_MIN)
+            if at_ns > ends_ns:
                 break
         self._flusher.poke(now)
 
@@ -210,6 +217,8 @@ class Lane:
             session.advance(now)
         if session.offload is not None:
             self._flusher.offload(session)
+        if session.paused:
+            self._flusher.later(session)
         if session.closing and not outbox.size:
             self._finish(connection, now)
         else:

@@ -12,6 +12,7 @@ ends this connection only. It never leaves the session.
 from __future__ import annotations
 
 from collections import deque
+from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, assert_never
 
 import structlog
@@ -23,7 +24,7 @@ from dragoman.core.outcome import Outcome
 from dragoman.gateway.outbox import Outbox
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from dragoman.codecs.base import Buffer, Codec, Heard, Sent
     from dragoman.core.clock import Now
@@ -34,10 +35,12 @@ REQUESTS_WAITING_MAX = 1024
 """Requests of one connection that may wait for their outcome before reading stops (DESIGN 6)."""
 REPLY_BYTES_WAITING_MAX = 1 << 20
 """Bytes of one connection that may wait to be sent before reading, releasing and pushing stop."""
+
 REPLY_BYTES_KEPT = REPLY_BYTES_WAITING_MAX // 2
 """Once so many bytes wait, replies whose tag is `droppable` are left out, so that a peer that never
 reads what it did not ask to be told is still heard."""
-
+HEARING_NS_MAX = 5_000_000
+"""How long a connection is heard at a time; what it asked beyond that waits for its next turn."""
 _READS = frozenset({Fetch, Follow})
 """Requests whose answer depends on what is visible when they are served."""
 
@@ -73,6 +76,7 @@ class Session:
         listening: The peer may be heard as far as its requests go; kept up to date, because the
             lane looks at it twice a request.
         held: Something stopped for want of room in the outbox: `advance` once it is empty.
+        paused: Hearing stopped because others wait: `resume` after their turn.
         produces: It has sent records; such connections rest while the engine is overloaded.
         wanted: The codec's hint for the size of the next read.
         carrier: Whoever moves its bytes; set and read by that carrier alone.
@@ -98,6 +102,7 @@ class Session:
         "listening",
         "offload",
         "outbox",
+        "paused",
         "produces",
         "refusals",
         "requests",
@@ -121,6 +126,7 @@ class Session:
         self.offload: Callable[[], list[Heard]] | None = None
         self._away = False
         self.held = False
+        self.paused = False
         self.listening = True
         self.produces = False
         self.wanted = codec.wanted
@@ -171,10 +177,10 @@ class Session:
             heard = self._codec.receive(data)
             if not data and not any(type(item) is HungUp for item in heard):
                 heard = [*heard, HungUp("end of stream")]
-            if self._backlog or self._away or self.offload is not None:
-                self._backlog.extend(heard)
-                return
-            self._hear(heard, now)
+            is_first = not self._backlog
+            self._backlog.extend(heard)
+            if is_first and not self._away and self.offload is None:
+                self._hear(now)
         except Exception as error:
             self._fail(error)
 
@@ -193,9 +199,8 @@ class Session:
         try:
             if isinstance(result, Exception):
                 raise result
-            rest = list(self._backlog)
-            self._backlog.clear()
-            self._hear([*result, *rest], now)
+            self._backlog.extendleft(reversed(result))
+            self._hear(now)
         except Exception as error:
             self._fail(error)
 
@@ -218,15 +223,18 @@ class Session:
         try:
             if self._queue:
                 self._release(now)
-            if self._backlog and not self._away and self.offload is None:
-                rest = list(self._backlog)
-                self._backlog.clear()
-                self._hear(rest, now)
+            if self._backlog and not (self.paused or self._away or self.offload is not None):
+                self._hear(now)
             if self._following:
                 self._push(now)
             self._settle(now)
         except Exception as error:
             self._fail(error)
+
+    def resume(self, now: Now) -> None:
+        """Hears on where it paused: the others had their turn."""
+        self.paused = False
+        self.advance(now)
 
     def keep_alive(self, now: Now) -> None:
         """Sends the keep-alive of every Follow that was silent for its interval."""
@@ -269,8 +277,8 @@ class Session:
 
     # ------------------------------------------------------------ hearing
 
-    def _hear(self, heard: Iterable[Heard], now: Now) -> None:
-        """Serves items in order, as far as replies find room; the rest becomes the backlog.
+    def _hear(self, now: Now) -> None:
+        """Serves the backlog in order, as far as replies find room and time lasts.
 
         A read rests there too while something asked before it is not done, so that whoever writes
         and reads in one breath reads what it wrote.
@@ -278,23 +286,29 @@ class Session:
         queue = self._queue
         outbox = self.outbox
         handle = self._engine.handle
-        items = iter(heard)
-        for item in items:
-            if (
-                outbox.size >= REPLY_BYTES_WAITING_MAX
-                or len(queue) >= REQUESTS_WAITING_MAX
-                or self.offload is not None
-            ):
-                self._backlog.append(item)
-                self._backlog.extend(items)
-                self.held = outbox.size >= REPLY_BYTES_WAITING_MAX
+        backlog = self._backlog
+        ends_ns = monotonic_ns() + HEARING_NS_MAX if len(backlog) > 1 else 0
+        is_first = True
+        while backlog:
+            item = backlog[0]
+            if outbox.size >= REPLY_BYTES_WAITING_MAX:
+                self.held = True
                 break
+            if queue and (
+                len(queue) >= REQUESTS_WAITING_MAX
+                or (type(item) is Asked and type(item[1]) in _READS)
+            ):
+                break
+            if self.offload is not None:
+                break
+            if is_first:
+                is_first = False
+            elif monotonic_ns() >= ends_ns:
+                self.paused = True
+                break
+            backlog.popleft()
             if type(item) is Asked:
                 tag, request = item
-                if queue and type(request) in _READS:
-                    self._backlog.append(item)
-                    self._backlog.extend(items)
-                    break
                 self.requests += 1
                 outcome = handle(request, self.client, now)
                 if outcome.ready and not queue:
@@ -309,6 +323,7 @@ class Session:
             else:
                 self._hear_other(item, now)
             if self._deaf:
+                backlog.clear()
                 break
         if queue and (queue[0][1].ready or queue[0][1].follows):
             self._release(now)

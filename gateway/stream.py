@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dragoman.gateway.session import Session
 
 RECEIVE_BYTES = 64 * 1024
+RECEIVE_BYTES_MAX = 1024 * 1024
 HANDSHAKE_SECONDS_MAX = 10
 
 _log = structlog.get_logger("dragoman.stream")
@@ -71,6 +72,8 @@ class StreamConnection:
         """Its session has something to send, or changed what it waits for."""
         if self.session.offload is not None:
             self._flusher.offload(self.session)
+        if self.session.paused:
+            self._flusher.later(self.session)
         self._wake()
 
     def sweep(self, now: Now) -> None:
@@ -111,7 +114,8 @@ class StreamConnection:
                 self._reader = trio.Event()
                 await self._reader.wait()
             try:
-                data = await self._stream.receive_some(max(RECEIVE_BYTES, session.wanted()))
+                size = min(max(RECEIVE_BYTES, session.wanted()), RECEIVE_BYTES_MAX)
+                data = await self._stream.receive_some(size)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 self._scope.cancel()
                 return

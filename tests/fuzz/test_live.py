@@ -13,6 +13,7 @@ import random
 import re
 import socket
 import ssl
+import threading
 import time
 from itertools import permutations
 from pathlib import Path
@@ -25,6 +26,7 @@ from dragoman.codecs.registry import dialect
 from dragoman.core import calls
 from support.cursus import batch, framed, message
 from support.effort import effort
+from support.iggy import frame as iggy_frame
 from support.mutation import DIALECTS, corpus, mutated
 from support.prey import WAIT_S, Prey, many, receive_all, reset
 from support.wellformed import REPLIES
@@ -341,6 +343,49 @@ def test_a_follower_that_reads_gets_everything_beside_one_that_does_not(
                 if count >= 24 * 128:
                     break
         assert count == 24 * 128
+
+
+# ---------------------------------------------------------------- floods
+
+FLOODS = {
+    "cursus": framed("LIST"),
+    "v1": b"V1|1|OFFSET|g t 0\n",
+    "iggy": iggy_frame(1),
+    "rustlog": framed('"Ping"'),
+}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_who_asks_without_end_does_not_hold_up_the_others(prey: Prey, name: str) -> None:
+    data = FLOODS[name] * 20_000
+    stop = threading.Event()
+
+    def flood(made: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while not stop.is_set():
+                made.sendall(data)
+
+    def swallow(made: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while made.recv(1 << 20):
+                pass
+
+    waits = []
+    with prey.dial(name) as made:
+        threads = [threading.Thread(target=each, args=(made,)) for each in (flood, swallow)]
+        for thread in threads:
+            thread.start()
+        with connect("iggy", port=prey.ports["iggy"]) as other:
+            for _ in range(40):
+                began = time.monotonic()
+                other.ask(calls.Ping())
+                waits.append(time.monotonic() - began)
+        stop.set()
+        made.shutdown(socket.SHUT_RDWR)
+        for thread in threads:
+            thread.join()
+    print(f"others beside a flood of {name}: at most {max(waits) * 1000:.1f} ms")
+    assert max(waits) < ANSWER_SECONDS_MAX
 
 
 # ---------------------------------------------------------------- mutated requests

@@ -8,8 +8,9 @@ import trio
 import trio.testing
 
 from dragoman.gateway import lane as lane_module
+from dragoman.gateway import session as session_module
 from dragoman.gateway.carrier import LINGER_US, PUSHES_STALLED_US
-from dragoman.gateway.lane import READ
+from dragoman.gateway.lane import READ, RECEIVE_BYTES_MAX, RECEIVE_BYTES_MIN
 from dragoman.gateway.session import REPLY_BYTES_WAITING_MAX
 from support.house import ask, hear, hear_end, open_house
 
@@ -233,6 +234,29 @@ async def test_a_bulk_connection_does_not_hold_back_the_others() -> None:
             for _ in range(8):
                 await ask(small, b"e y\n", b"y\n")
             nursery.cancel_scope.cancel()
+
+
+async def test_who_asks_much_at_once_is_read_in_smaller_pieces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with open_house() as house:
+        peer = house.connect()
+        connection = house.last
+        assert connection is not None
+        connection.receive_bytes = RECEIVE_BYTES_MAX
+        monkeypatch.setattr(lane_module, "TURN_NS_MAX", -1)
+        for _ in range(10):
+            await ask(peer, b"e x\n", b"x\n")
+        assert connection.receive_bytes == RECEIVE_BYTES_MIN
+
+
+async def test_who_paused_goes_on_after_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "HEARING_NS_MAX", -1)
+    async with open_house() as house:
+        bulk, small = house.connect(), house.connect()
+        await bulk.send_all(b"e x\n" * 1000)
+        await ask(small, b"e y\n", b"y\n")
+        assert await hear(bulk, 2000) == b"x\n" * 1000
 
 
 async def test_producers_rest_while_the_engine_is_overloaded() -> None:

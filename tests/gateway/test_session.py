@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+from time import thread_time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -268,3 +270,39 @@ def test_a_gone_session_is_quiet(toy: Conversation) -> None:
     toy.session.gone(toy.now)
     toy.another(TOY).send(b"p b\n")
     assert toy.heard() == b""
+
+
+def test_a_long_row_of_writes_and_reads_costs_the_same_for_each(toy: Conversation) -> None:
+    def seconds(count: int) -> float:
+        began = thread_time()
+        heard = toy.another(TOY).send(b"p a\nf 999999\n" * count)
+        assert heard.count(b"\n") == 2 * count
+        return thread_time() - began
+
+    seconds(100)
+    assert seconds(8000) < 8 * seconds(2000)
+
+
+def test_who_asks_without_end_pauses_so_that_others_have_their_turn(
+    toy: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.gateway.session.monotonic_ns", itertools.count(0, 10**6).__next__)
+    session = toy.session
+    session.received(b"e x\n" * 100, toy.now)
+    assert session.paused
+    assert not session.listening
+    heard = session.outbox.take().count(b"x")
+    assert 1 <= heard < 10
+    session.advance(toy.now)
+    assert session.outbox.size == 0
+    session.resume(toy.now)
+    assert 1 <= session.outbox.take().count(b"x") < 10
+
+
+def test_whoever_pauses_is_heard_to_the_end(
+    toy: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.gateway.session.monotonic_ns", itertools.count(0, 10**6).__next__)
+    toy.session.received(b"e x\n" * 100 + b"o y\ne z\n", toy.now)
+    assert toy.hang_up() == b"x\n" * 100 + b"y\nz\n"
+    assert toy.closed

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 import trio
 import trio.testing
 
+from dragoman.gateway import session as session_module
 from dragoman.gateway.stream import StreamConnection
 from support.house import House, ask, hear, hear_end, open_house
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    import pytest
 
 
 @asynccontextmanager
@@ -124,3 +127,10 @@ async def test_draining_closes_what_is_owed_nothing() -> None:
         assert await hear_end(peer) == b""
         with trio.fail_after(5):
             await over.wait()
+
+
+async def test_who_paused_goes_on_after_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "HEARING_NS_MAX", -1)
+    async with open_house() as house, connected(house) as (peer, _, _):
+        await peer.send_all(b"e x\n" * 1000)
+        assert await hear(peer, 2000) == b"x\n" * 1000

@@ -55,6 +55,9 @@ class Exchange:
                 if (call := session.take_offload()) is not None:
                     session.offloaded(call(), self.now)
                     moved = True
+                if session.paused:
+                    session.resume(self.now)
+                    moved = True
 
     def advance(self, seconds: float) -> None:
         """Lets time pass in small steps, so that everything due happens in its order."""
