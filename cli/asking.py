@@ -6,7 +6,6 @@ server refused or cannot be reached, 2 the dialect cannot say it or the command 
 
 from __future__ import annotations
 
-import os
 import sys
 from base64 import b64encode
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from dragoman.core.batch import Record
 
-DONE, REFUSED, UNSAYABLE, INTERRUPTED = 0, 1, 2, 130
+DONE, REFUSED, UNSAYABLE = 0, 1, 2
 
 
 @Parameter(name="*")
@@ -61,7 +60,10 @@ def talk(where: Where, action: Callable[[SyncClient], None]) -> int:
 def guarded(where: Where, action: Callable[[], None]) -> int:
     """Runs an action; returns the exit code and says what went wrong."""
     if where.dialect not in dialect_names():
-        return complain(f"no dialect {where.dialect!r}; there are {', '.join(dialect_names())}", 2)
+        names = ", ".join(dialect_names())
+        return complain(f"no dialect {where.dialect!r}; there are {names}", UNSAYABLE)
+    if where.port is not None and not 0 < where.port <= 65_535:
+        return complain(f"{where.port} is not a port", UNSAYABLE)
     try:
         action()
         sys.stdout.flush()
@@ -71,12 +73,6 @@ def guarded(where: Where, action: Callable[[], None]) -> int:
         return complain(str(error), REFUSED)
     except ValueError as error:
         return complain(str(error), UNSAYABLE)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; nothing may be flushed to it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
-    except KeyboardInterrupt:
-        return INTERRUPTED
     return DONE
 
 
@@ -84,6 +80,13 @@ def complain(sentence: str, code: int) -> int:
     """Says a sentence on stderr; returns the code."""
     print(f"dragoman: {sentence}", file=sys.stderr)
     return code
+
+
+def told(error: Exception) -> str:
+    """An error as a sentence; what the system says comes without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
 
 
 def show(row: dict[str, Any]) -> None:

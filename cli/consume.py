@@ -28,7 +28,7 @@ def consume(
     partition: int | None = None,
     offset: str = tasks.EARLIEST,
     max_: Annotated[int | None, Parameter(name="--max")] = None,
-    follow: Annotated[bool, Parameter(negative=())] = False,
+    follow: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     at: At = HERE,
 ) -> int:
     """Read records; prints partition, offset, timestamp_us where known, key and value.
@@ -62,6 +62,8 @@ class Reading:
     """
 
     def __init__(self, topic: str, offset: Offset, left: int | None, at: Where) -> None:
+        if left is not None and left < 0:
+            raise ValueError(f"--max is how many records to print, not {left}")
         if isinstance(offset, str):
             tasks.whence_of(offset)
         self.topic = topic

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 from cyclopts import App
+
+FAILED, INTERRUPTED = 1, 130
 
 app = App(
     name="dragoman",
@@ -24,8 +29,35 @@ def _version() -> str:
 
 
 def main() -> None:
-    """Runs the command line of the process."""
-    app()
+    """Runs the command line of the process; what the system refuses it is one sentence."""
+    _open_standard_streams()
+    try:
+        app()
+    except BrokenPipeError:
+        _forget_output()  # whoever read it has seen enough
+    except OSError as error:
+        _forget_output()
+        where = f": {error.filename}" if error.filename else ""
+        print(f"dragoman: {error.strerror or error}{where}", file=sys.stderr)
+        sys.exit(FAILED)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _open_standard_streams() -> None:
+    """Puts nothing in the place of standard streams that the caller closed, so that no socket or
+    file of ours gets their numbers."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - open for the process's life
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+
+
+def _forget_output() -> None:
+    """Nothing more can be written to stdout, and nothing may be tried at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 if __name__ == "__main__":

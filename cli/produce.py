@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from dragoman.cli.asking import HERE, At, show, talk
+from dragoman.cli.asking import HERE, UNSAYABLE, At, complain, show, talk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +40,11 @@ def produce(
     partition
         Where to write; the server chooses where it is missing.
     """
+
+    if unknown := next((value for value in values if value.startswith("--")), None):
+        return complain(f"{unknown} is no option; as a record it comes by stdin (-)", UNSAYABLE)
+    if not values:
+        return complain("nothing to write: give values, or - for the lines of stdin", UNSAYABLE)
 
     def action(client: SyncClient) -> None:
         for batch in _batches(values):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +12,7 @@ import structlog
 import trio
 from cyclopts import Parameter
 
+from dragoman.cli.asking import REFUSED, complain, told
 from dragoman.codecs.registry import dialect_names
 from dragoman.core.engine import Engine
 from dragoman.core.storage.disk_store import DiskStore
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from dragoman.gateway.config import Config
 
-Flag = Parameter(negative=())
+Flag = Parameter(negative=(), show_default=False)
 
 
 def serve(
@@ -42,7 +42,7 @@ def serve(
     insecure: Annotated[bool, Flag] = False,
     log_format: str | None = None,
     log_level: str | None = None,
-    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=(), show_default=False)] = (),
 ) -> int:
     """Start the gateway.
 
@@ -120,8 +120,7 @@ def _tell(settings: Config, store: DiskStore) -> None:
 
 
 def _refuse(error: Exception) -> int:
-    print(f"dragoman: {error}", file=sys.stderr)
-    return 1
+    return complain(told(error), REFUSED)
 
 
 def _print_ports(ports: Mapping[str, int]) -> None:

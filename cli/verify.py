@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 
-from dragoman.cli.asking import complain, show
+from dragoman.cli.asking import complain, show, told
 from dragoman.core.storage.error import StorageError
 from dragoman.core.storage.verify import verify as check
 
@@ -26,7 +26,7 @@ def verify(directory: str, /) -> int:
     try:
         report = check(directory)
     except (StorageError, OSError) as error:
-        return complain(str(error), UNREADABLE)
+        return complain(told(error), UNREADABLE)
     for damage in report.damage:
         show({"damage": {name: value for name, value in asdict(damage).items() if value != -1}})
         print(f"dragoman: {damage}", file=sys.stderr)

@@ -13,6 +13,7 @@ is sent. Several tasks may share a client: each `ask_many` is one turn on the co
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from contextlib import asynccontextmanager
 from itertools import count
@@ -283,9 +284,20 @@ async def open_client(
     except trio.TooSlowError:
         raise Unreachable(f"{address}: no connection within {connect_timeout_s} s") from None
     except OSError as error:
-        raise Unreachable(f"{address}: {error.strerror or error}") from error
+        raise Unreachable(f"{address}: {_reason(error)}") from error
     client = Client(stream, spoken.speaker(), address=address, read_timeout_s=read_timeout_s)
     try:
         yield client
     finally:
         await client.aclose()
+
+
+def _reason(error: OSError) -> str:
+    """What the system said of the last address tried; Trio says it in more words, or hides it."""
+    cause = error.__cause__
+    if isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[-1]
+    said = cause if isinstance(cause, OSError) else error
+    if said.errno is not None and said.errno > 0:
+        return os.strerror(said.errno)
+    return said.strerror or str(said)

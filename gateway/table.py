@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     Options = TypeVar("Options", bound=DataclassInstance)
 
 _TIME_UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000}
+NUMBER_MAX = 1 << 62
+"""Numbers are below it; infinity and what is no number are not."""
 
 
 class ConfigError(ValueError):
@@ -89,6 +91,12 @@ def read_value(name: str, hint: Any, value: Any, where: str) -> Any:
         raise ConfigError(f"{where}: {error}") from None
 
 
+def _read_path(value: Any) -> Path:
+    if not isinstance(value, (str, Path)) or not str(value).strip() or "\0" in str(value):
+        raise ValueError(f"{value!r} is not a path")
+    return Path(value)
+
+
 def _read(name: str, hint: Any, value: Any) -> Any:
     if hint is bool:
         return _read_bool(value)
@@ -101,7 +109,7 @@ def _read(name: str, hint: Any, value: Any) -> Any:
             choices = ", ".join(str(choice.value) for choice in hint)
             raise ValueError(f"{value!r} is none of {choices}") from None
     if hint is Path:
-        return Path(value)
+        return _read_path(value)
     if hint is str:
         if not isinstance(value, str):
             raise ValueError(f"{value!r} is not text")
@@ -122,18 +130,31 @@ def _read_bool(value: Any) -> bool:
 def _read_number(name: str, hint: Any, value: Any) -> int | float:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise ValueError(f"{value!r} is not a number")
-    unit_us = _TIME_UNITS_US.get(name.removesuffix("_max").rpartition("_")[2])
-    number: int | float
-    if "bytes" in name.split("_"):
-        number = parse_size(value if isinstance(value, str) else int(value))
-    elif unit_us is not None:
-        number = parse_time_us(value, unit_us) / unit_us
-    else:
-        number = float(value)
+    if isinstance(value, float) and not abs(value) < NUMBER_MAX:
+        raise ValueError(f"{value!r} is not a number that can be counted to")
+    number = _read_quantity(name, value)
     if number < 0:
         raise ValueError(f"{value!r} is below zero")
+    if not number < NUMBER_MAX:
+        raise ValueError(f"{value!r} is not a number that can be counted to")
     if hint is int:
         if number != int(number):
             raise ValueError(f"{value!r} is not a whole number")
         return int(number)
     return number
+
+
+def _read_quantity(name: str, value: float | str) -> int | float:
+    """The value in the unit that the field's name says."""
+    unit_us = _TIME_UNITS_US.get(name.removesuffix("_max").rpartition("_")[2])
+    try:
+        if "bytes" in name.split("_"):
+            return parse_size(value if isinstance(value, str) else int(value))
+        if unit_us is not None:
+            return parse_time_us(value, unit_us) / unit_us
+    except OverflowError:
+        return NUMBER_MAX
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f"{value!r} is not a number") from None

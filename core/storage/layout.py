@@ -96,7 +96,7 @@ class Layout:
             number, oldest = int(found["format"]), int(found["oldest_reader"])
             if not 0 < oldest <= number:
                 raise ValueError(number)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise StorageError(f"{self.root} has no FORMAT file: it is no data directory") from None
         except (ValueError, KeyError, TypeError):
             raise StorageError(

@@ -92,6 +92,16 @@ def test_an_offset_that_is_none_is_refused_before_anything_is_asked(at: Where, c
     assert "earliest or latest" in capfd.readouterr().err
 
 
+def test_a_count_below_zero_is_refused(at: Where, capfd: Any) -> None:
+    assert consume("t", max_=-1, at=at) == 2
+    assert "--max" in capfd.readouterr().err
+
+
+def test_a_server_that_is_not_there_is_said_in_the_systems_words(capfd: Any) -> None:
+    assert consume("t", at=Where("iggy", port=1)) == 1
+    assert capfd.readouterr().err == "dragoman: iggy server 127.0.0.1:1: Connection refused\n"
+
+
 def test_a_reader_that_goes_away_is_no_failure(wired: WiredServer) -> None:
     ours, theirs = os.pipe()
     os.close(ours)

@@ -96,3 +96,17 @@ def test_lines_go_out_as_they_arrive() -> None:
     assert [*lines] == [[b"cd"]]
     writer.join()
     os.close(ours)
+
+
+@pytest.mark.parametrize("values", [(), ("one", "--partitoin", "0")])
+def test_nothing_to_write_and_an_unknown_option_are_refused_before_anything_is_written(
+    values: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert produce("t", *values, at=Where("iggy", port=1)) == 2
+    assert capfd.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("port", [-1, 0, 65_536])
+def test_a_port_that_is_none_is_refused(port: int, capfd: pytest.CaptureFixture[str]) -> None:
+    assert produce("t", "one", at=Where("iggy", port=port)) == 2
+    assert capfd.readouterr().err == f"dragoman: {port} is not a port\n"

@@ -53,3 +53,12 @@ def test_a_damaged_journal_is_given_up_only_from_the_sequence_named(
     store = DiskStore(tmp_path)
     assert read_all(store) == values[:2]
     store.close()
+
+
+def test_what_is_no_data_directory_is_refused_and_not_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "missing"
+    assert recover(missing) == 1
+    assert "no data directory" in capsys.readouterr().err
+    assert not missing.exists()

@@ -118,7 +118,7 @@ def test_the_log_has_a_format(tmp_path: Path) -> None:
         ("[storage]\njournal_files_max = 1", "journal_files_max must be at least 4"),
         ("[log]\nformat = 'xml'", "'xml' is none of console, json, logfmt"),
         ("[listeners.v1]\nport = 70000", "listeners.v1.port: 70000 is not a port"),
-        ("[listeners.v1]\nport = 'many'", "listeners.v1.port: could not convert"),
+        ("[listeners.v1]\nport = 'many'", "listeners.v1.port: 'many' is not a number"),
         ("[listeners.v1]\nenabled = 'perhaps'", "is neither true nor false"),
         ("[listeners.v1]\ntls_cert = 'a.pem'", "tls_cert and tls_key belong together"),
         ("[listeners.v1]\nconnections_max = 0", "at least one connection"),
@@ -153,6 +153,25 @@ def test_a_public_address_needs_a_word(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="pass --insecure to accept that"):
         load(tmp_path, text)
     assert load(tmp_path, text, insecure=True).insecure
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "data = 5",
+        "data = ''",
+        'data = "a\\u0000b"',
+        "drain_timeout_s = nan",
+        "drain_timeout_s = inf",
+        "[storage]\nsegment_bytes = inf",
+        "[storage]\nsegment_bytes = '99999999999999TiB'",
+        f"[storage]\nsegment_bytes = '{'9' * 400}'",
+        "[engine]\npartitions_max = 1e30",
+    ],
+)
+def test_what_no_path_and_no_counter_can_be_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match="is not a"):
+        load(tmp_path, text)
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.5", "::1"])
