@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 GroupKey = tuple[str, str, str]
 """Namespace, topic and group, by name."""
 
+MEMBER_CHARACTERS_MAX = 1024
+"""Longer than any client makes a member's id; each is held as long as its member."""
 GENERATION = 1
 """With one member a group there is nothing to deal out anew, so no second generation."""
 
@@ -77,6 +79,11 @@ class Coordinator:
         checked_group(request.group)
         if not request.member:
             raise EngineError(ErrorCode.UNKNOWN_MEMBER, "a member has an id")
+        if len(request.member) > MEMBER_CHARACTERS_MAX:
+            raise EngineError(
+                ErrorCode.INVALID_NAME,
+                f"a member id has at most {MEMBER_CHARACTERS_MAX} characters",
+            )
         if self._topic(key) is None:
             if request.assume_partitions <= 0:
                 self._directory.topic(request.namespace, request.topic)

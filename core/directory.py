@@ -23,7 +23,8 @@ class Directory:
         sequence: Of the newest change that is not a committed offset or a trim.
         offsets_sequence: Of the newest committed offset of any topic.
         closing: Nothing new is taken any more.
-        partition_count: Of all topics together.
+        partition_count, offset_groups: Partitions, and groups and consumers with committed offsets,
+            of all topics together.
     """
 
     def __init__(self, store: Store) -> None:
@@ -33,6 +34,7 @@ class Directory:
         self.offsets_sequence = 0
         self.closing = False
         self.partition_count = 0
+        self.offset_groups = 0
         self.topics: dict[int, Topic] = {}
         self._found: dict[tuple[Key, Key], Topic] = {}
         for state in self.catalog.topics.values():
@@ -129,6 +131,7 @@ class Directory:
         if topic_id not in self.catalog.topics:
             del self.topics[topic_id]
             self.partition_count -= len(topic.partitions)
+            self.offset_groups -= len(topic.state.offsets)
             return topic.drop(self.sequence)
         before = len(topic.partitions)
         dropped = topic.fit(self.sequence)
@@ -142,3 +145,4 @@ class Directory:
         topic.fit(sequence)
         self.topics[topic_id] = topic
         self.partition_count += len(topic.partitions)
+        self.offset_groups += len(state.offsets)

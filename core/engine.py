@@ -57,7 +57,7 @@ class Engine:
         waiting = self._waiting = Waiting(store)
         describer = Describer(store, directory)
         self._coordinator = Coordinator(options, directory)
-        offsets = self._offsets = Offsets(directory, self._coordinator, waiting)
+        offsets = self._offsets = Offsets(options, directory, self._coordinator, waiting)
         topics = Topics(options, directory, describer, waiting, self._dropped)
         namespaces = Namespaces(options, directory, describer, waiting, self._dropped)
         self._producing = Producing(store, directory, topics, waiting)

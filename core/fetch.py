@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.calls import Fetched
 from dragoman.core.error import EngineError
-from dragoman.core.offset import checked_group
 from dragoman.core.outcome import Outcome
 from dragoman.core.reader import Read
 from dragoman.core.waiting import Deadlines, dropped_failure
@@ -78,7 +77,7 @@ class Fetching:
             topic = self._directory.topic(request.namespace, request.topic)
         partition = self._directory.partition(topic, request.partition)
         if request.auto_commit and request.group:
-            checked_group(request.group)
+            self._offsets.check_group(topic, request.kind, request.group)
         start, since_us = self._reader.start(partition, request, request.strict)
         read = Read(
             partition,

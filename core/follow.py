@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.calls import Followed
 from dragoman.core.error import EngineError, ErrorCode, Failure
-from dragoman.core.offset import checked_group
 from dragoman.core.outcome import Outcome
 from dragoman.core.reader import Read
 from dragoman.core.waiting import Deadlines, dropped_failure
@@ -100,7 +99,7 @@ class Following:
         if directory.closing:
             raise EngineError(ErrorCode.SHUTTING_DOWN, "the server is shutting down")
         if request.commit_us > 0 and request.group:
-            checked_group(request.group)
+            self._offsets.check_group(topic, request.kind, request.group)
         start, since_us = self._reader.start(partition, request, False)
         read = Read(
             partition, start, since_us, max(request.records_max, 1), max(request.bytes_max, 1)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dragoman.core.clock import Now
     from dragoman.core.coordinator import Coordinator
     from dragoman.core.directory import Directory
+    from dragoman.core.options import EngineOptions
     from dragoman.core.outcome import Client, Outcome
     from dragoman.core.partition import Partition, Topic
     from dragoman.core.waiting import Waiting
@@ -43,7 +44,14 @@ def checked_group(group: str) -> str:
 class Offsets:
     """Serves CommitOffset and FetchOffset, and the commits of fetches and follows."""
 
-    def __init__(self, directory: Directory, coordinator: Coordinator, waiting: Waiting) -> None:
+    def __init__(
+        self,
+        options: EngineOptions,
+        directory: Directory,
+        coordinator: Coordinator,
+        waiting: Waiting,
+    ) -> None:
+        self._options = options
         self._directory = directory
         self._coordinator = coordinator
         self._waiting = waiting
@@ -56,7 +64,8 @@ class Offsets:
             self._coordinator.check_commit(request, now)
         directory = self._directory
         topic = directory.topic(request.namespace, request.topic)
-        group = checked_group(request.group)
+        group = request.group
+        self.check_group(topic, request.kind, group)
         key = (request.kind.value, group)
         committed = topic.state.offsets.get(key)
         for number, offset in request.offsets:
@@ -101,6 +110,19 @@ class Offsets:
         sequence = max(self.revealed_by(topic, request.kind, request.group), topic.sequence)
         return self._waiting.answer(client, reply, sequence)
 
+    def check_group(self, topic: Topic, kind: OffsetKind, group: str) -> None:
+        """Refuses to commit for a group whose name is not legal, or for one group too many.
+
+        Raises:
+            EngineError: INVALID_NAME, LIMIT_REACHED.
+        """
+        checked_group(group)
+        is_new = (kind.value, group) not in topic.state.offsets
+        if is_new and self._directory.offset_groups >= self._options.groups_max:
+            raise EngineError(
+                ErrorCode.LIMIT_REACHED, "there are too many groups with committed offsets"
+            )
+
     def committed(self, partition: Partition, kind: OffsetKind, group: str) -> int | None:
         """The next offset to read, or None where nothing was ever committed."""
         offsets = partition.topic.state.offsets.get((kind.value, group))
@@ -114,6 +136,8 @@ class Offsets:
         if offsets is not None and offsets.get(partition) == offset:
             return topic.offset_sequences.get(key, 0)
         directory = self._directory
+        if offsets is None:
+            directory.offset_groups += 1
         change = OffsetPut(topic.state.topic_id, kind.value, group, partition, offset)
         sequence = directory.apply(change)
         topic.offset_sequences[key] = directory.offsets_sequence = sequence

@@ -13,7 +13,8 @@ class EngineOptions:
         partitions_max: Partitions of one topic; the Iggy document's own limit.
         partitions_total_max: Partitions of all topics together; each costs about 0.5 KiB of memory.
         namespaces_max, topics_max: Things that a peer can make without end otherwise.
-        groups_max: Consumer groups held in memory; groups without a member make room first.
+        groups_max: Consumer groups held in memory, where groups without a member make room first;
+            and groups and consumers with committed offsets, of all topics together.
         retention_ms, retention_bytes: For topics that name none themselves; 0 keeps for ever.
         retention_check_us: How often every partition is asked for what has expired.
         long_poll_max_us: The longest that a fetch may wait, whatever it asks for.

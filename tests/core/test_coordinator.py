@@ -191,6 +191,10 @@ def test_groups_without_a_member_make_room_for_new_ones() -> None:
     assert log.code(Heartbeat("t", "a", "m")) is ErrorCode.UNKNOWN_GROUP
 
 
+def test_a_member_id_without_end_is_refused(log: Log) -> None:
+    assert log.code(JoinGroup("t", "g", "m" * 1025)) is ErrorCode.INVALID_NAME
+
+
 def test_a_deleted_topic_leaves_the_member_without_partitions(log: Log) -> None:
     log.ask(DeleteTopic("t"))
     assert log.ask(SyncGroup("t", "g", "m")).partitions == ()

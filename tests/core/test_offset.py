@@ -7,8 +7,10 @@ import pytest
 from dragoman.core.calls import (
     CommitOffset,
     CreateTopic,
+    DeleteTopic,
     Fetch,
     FetchOffset,
+    Follow,
     JoinGroup,
     OffsetCommitted,
     OffsetFetched,
@@ -146,3 +148,19 @@ def test_an_unfenced_commit_beside_a_member_is_taken_and_counted(log: Log) -> No
 def test_offsets_of_topics_without_partitions_are_refused(log: Log) -> None:
     log.ask(CreateTopic("empty", 0))
     assert log.code(CommitOffset("empty", "g", ((0, 1),))) is ErrorCode.NO_PARTITIONS
+
+
+def test_groups_with_offsets_are_bounded_and_a_deleted_topic_makes_room() -> None:
+    log = Log(groups_max=2)
+    log.put("t", b"a")
+    log.put("u", b"a")
+    log.ask(CommitOffset("t", "a", ((0, 1),)))
+    log.ask(CommitOffset("u", "b", ((0, 1),), kind=OffsetKind.CONSUMER))
+    assert log.code(CommitOffset("t", "c", ((0, 1),))) is ErrorCode.LIMIT_REACHED
+    assert log.code(Fetch("t", 0, group="c", auto_commit=True)) is ErrorCode.LIMIT_REACHED
+    assert log.code(Follow("t", 0, group="c", commit_us=1)) is ErrorCode.LIMIT_REACHED
+    log.ask(CommitOffset("t", "a", ((0, 0),)))
+    again = Log(log.store.restarted(), groups_max=2)
+    assert again.code(CommitOffset("t", "c", ((0, 1),))) is ErrorCode.LIMIT_REACHED
+    again.ask(DeleteTopic("u"))
+    assert again.ask(CommitOffset("t", "c", ((0, 1),))) == OffsetCommitted(1)
