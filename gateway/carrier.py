@@ -14,7 +14,8 @@ LINGER_US = 1_000_000
 PUSHES_STALLED_US = 30_000_000
 """A follower that takes nothing for so long is closed."""
 REPLIES_STALLED_US = 300_000_000
-"""Any other peer that takes nothing of its replies for so long is closed."""
+"""Any other peer that takes nothing of its replies and is not heard for so long is closed. One that
+is heard nevertheless reads none of the replies that may be left out, and loses nothing by it."""
 
 
 @dataclass(slots=True)
@@ -37,8 +38,12 @@ def overdue(session: Session, pulse: Pulse, idle_us: int, now: Now) -> str:
         idle_us: The listener's idle timeout; 0 never. It counts only while nothing is owed.
     """
     if pulse.stalled_us:
-        stalled_max_us = PUSHES_STALLED_US if session.follows else REPLIES_STALLED_US
-        return "stalled" if now.mono_us - pulse.stalled_us >= stalled_max_us else ""
+        if session.follows:
+            is_over = now.mono_us - pulse.stalled_us >= PUSHES_STALLED_US
+        else:
+            last_us = max(pulse.stalled_us, pulse.heard_us)
+            is_over = now.mono_us - last_us >= REPLIES_STALLED_US
+        return "stalled" if is_over else ""
     if idle_us and now.mono_us - pulse.heard_us >= idle_us and not session.busy:
         return "idle"
     return ""

@@ -27,6 +27,14 @@ def test_without_an_idle_timeout_nothing_is_idle() -> None:
     assert overdue(toy.session, Pulse(0), 0, at(toy, 10**12)) == ""
 
 
+def test_a_peer_that_takes_no_replies_but_is_heard_stays() -> None:
+    toy = Conversation(TOY)
+    pulse = Pulse(0, stalled_us=at(toy, 0).mono_us)
+    pulse.heard_us = at(toy, 1_000_000).mono_us
+    assert overdue(toy.session, pulse, 0, at(toy, REPLIES_STALLED_US)) == ""
+    assert overdue(toy.session, pulse, 0, at(toy, REPLIES_STALLED_US + 1_000_000)) == "stalled"
+
+
 def test_a_stalled_follower_goes_sooner_than_a_peer_with_replies() -> None:
     toy = Conversation(TOY)
     pulse = Pulse(toy.now.mono_us, toy.now.mono_us)
