@@ -113,7 +113,7 @@ class Reading:
                     self.print(followed)
                     if self.left == 0:
                         scope.cancel()
-        except (ClientError, Unsayable, BrokenPipeError) as error:
+        except (ClientError, Unsayable, OSError) as error:
             self.error = self.error or error
             scope.cancel()
 

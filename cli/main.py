@@ -42,6 +42,10 @@ def main() -> None:
         sys.exit(FAILED)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    except BaseExceptionGroup as group:
+        if group.split(KeyboardInterrupt)[1] is not None:
+            raise
+        sys.exit(INTERRUPTED)  # so it comes out of tasks
 
 
 def _open_standard_streams() -> None:

@@ -48,7 +48,7 @@ def produce(
 
     def action(client: SyncClient) -> None:
         for batch in _batches(values):
-            keys = None if key is None else [key.encode()] * len(batch)
+            keys = None if key is None else [os.fsencode(key)] * len(batch)
             for produced in client.produce(topic, batch, keys, partition):
                 known = produced.base_offset >= 0
                 show(

@@ -13,6 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
+from construct import ConstructError
+
 from dragoman.codecs.base import ProtocolError, Told, Unsayable
 from dragoman.codecs.iggy import command as cmd
 from dragoman.codecs.iggy import hearing, wire
@@ -52,7 +54,10 @@ class IggySpeaker:
             request = replace(request, number=chosen_number(request.name))
         elif isinstance(request, calls.CreateTopic) and not request.number:
             request = replace(request, number=chosen_number(request.topic))
-        code, body = _body(request)
+        try:
+            code, body = _body(request)
+        except (ConstructError, OverflowError, struct.error):
+            raise Unsayable("a number of the request is out of the wire's range") from None
         size = sum(map(len, body))
         if size > cmd.FRAME_BYTES_MAX - 4:
             raise Unsayable(f"a request of {size} bytes; {cmd.FRAME_BYTES_MAX - 4} fit a frame")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -115,3 +116,24 @@ def test_a_reader_that_goes_away_is_no_failure(wired: WiredServer) -> None:
     )
     os.close(theirs)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_follow_that_is_interrupted_says_nothing(wired: WiredServer) -> None:
+    arguments = ["consume", "t", "--follow", "--dialect", DIALECT]
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "dragoman.cli.main",
+            *arguments,
+            "--port",
+            str(wired.ports[DIALECT]),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (130, b"")

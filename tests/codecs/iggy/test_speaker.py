@@ -260,3 +260,17 @@ def test_offsets_and_times_that_cannot_be_break_the_protocol(offsets: tuple[int,
     speaker.ask(calls.Fetch("top", 0, 0, "dev"))
     with pytest.raises(ProtocolError):
         speaker.receive(answer(wire.POLLED_MESSAGES.build(body)))
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        calls.Fetch("t", 1 << 40, namespace="s"),
+        calls.Fetch("t", 0, 1 << 70, namespace="s"),
+        calls.CreateTopic("t", -3, "s"),
+        calls.Produce("t", RecordBatch(1, VarColumn.of([b"x"]), origin=Origin.NONE), 1 << 40, "s"),
+    ],
+)
+def test_numbers_out_of_the_wires_range_are_unsayable(request_: calls.Request) -> None:
+    with pytest.raises(Unsayable, match="range"):
+        IggySpeaker().ask(request_)
