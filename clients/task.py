@@ -17,10 +17,10 @@ from dragoman.core import calls
 from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.column import VarColumn
 from dragoman.core.error import ErrorCode, Failure
-from dragoman.core.name import flat_name, split_flat
+from dragoman.core.name import split_flat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from dragoman.core.batch import Record
     from dragoman.core.calls import Fetched, Followed, Produced, Request, TopicDescription
@@ -399,8 +399,3 @@ def committed(name: str, group: str, partition: int) -> Task[int | None]:
     fetched = yield from one(calls.FetchOffset(topic, group, partition, namespace))
     answer: int | None = fetched.offset
     return answer
-
-
-def topic_names(topics: Iterator[TopicDescription] | list[TopicDescription]) -> list[str]:
-    """The names of topics as flat dialects write them."""
-    return [flat_name(topic.namespace, topic.name) for topic in topics]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 from collections import deque
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import structlog
 import trio
@@ -39,13 +39,6 @@ POOL_THREADS = 4
 """Threads for reads that may block and for what codecs offload."""
 
 _log = structlog.get_logger("dragoman.flusher")
-
-
-class Carrier(Protocol):
-    """Whoever moves a session's bytes."""
-
-    def flush(self, now: Now) -> None:
-        """The session has something to send, or changed what it waits for."""
 
 
 class Flusher:
@@ -81,7 +74,7 @@ class Flusher:
 
     async def wait_quiet(self) -> None:
         """Returns once no thread has anything to do."""
-        while self._running:
+        while not self.quiet:
             self._quiet = trio.Event()
             await self._quiet.wait()
 
@@ -126,7 +119,7 @@ class Flusher:
             if self._paused:
                 self._resume_some(now)
             self.poke(now)
-            if self._running == 0:
+            if self.quiet:
                 self._quiet.set()
 
     def collect(self, now: Now) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dragoman.core.outcome import Client
 
 REQUESTS_WAITING_MAX = 1024
-"""Requests of one connection that may wait for their outcome before reading stops (DESIGN 6)."""
+"""Requests of one connection that may wait for their outcome before reading stops."""
 REPLY_BYTES_WAITING_MAX = 1 << 20
 """Bytes of one connection that may wait to be sent before reading, releasing and pushing stop."""
 
