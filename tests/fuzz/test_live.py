@@ -266,6 +266,29 @@ def test_who_opens_and_vanishes_leaves_nothing(prey: Prey) -> None:
     prey.wait_for("the last close", lambda: prey.sockets() <= before and is_at_rest(prey))
 
 
+def test_who_vanishes_while_a_thread_reads_its_request_leaves_nothing(prey: Prey) -> None:
+    dice = random.Random("threads")
+    prey.provoke("cursus", framed("CREATE large 1"))
+    values = b",".join([b"[" + b",".join([b"120"] * 100) + b"]"] * 2000)
+    large = {
+        "rustlog": framed(b'{"Produce":{"topic":"large","partition":0,"records":[%b]}}' % values),
+        "cursus": framed(gzip.compress(batch([message(payload=bytes(700_000))], topic=b"large"))),
+        "v1": b"V1|1|PRODUCE|large k:" + b"x" * 700_000 + b"\n",
+        "iggy": iggy_frame(101, bytes(700_000)),
+    }
+    prey.wait_for("the ends of other tests", lambda: is_at_rest(prey))
+    before = prey.sockets()
+    for index in range(40):
+        name = DIALECTS[index % 4]
+        made = prey.dial(name)
+        made.sendall(large[name] * dice.choice((1, 2)) + large[name][: dice.randrange(5000)])
+        if dice.random() < 0.5:
+            reset(made)
+        else:
+            made.close()
+    prey.wait_for("the last close", lambda: prey.sockets() <= before and is_at_rest(prey))
+
+
 def is_at_rest(prey: Prey) -> bool:
     """Whether the server has no client but who asks this, and nobody waits for anything."""
     figures = statistics(prey)
