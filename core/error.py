@@ -81,11 +81,13 @@ class ErrorCode(Enum):
 
     # The server's own state.
     STORAGE_FULL = auto()
+    """The disk has no room for more records."""
     STORAGE_FAILED = auto()
     """A sync or a checkpoint failed: the engine is fenced until restart."""
     DAMAGED = auto()
     """The records asked for are damaged on disk; facts: first, last (offsets, inclusive)."""
     OVERLOADED = auto()
+    """Too much waits for the disk; a little later there is room again."""
     LIMIT_REACHED = auto()
     """A configured limit on things (streams, groups, topics) is reached; the detail names it."""
     SHUTTING_DOWN = auto()

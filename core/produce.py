@@ -13,7 +13,7 @@ from dragoman.core.error import EngineError, ErrorCode
 from dragoman.core.outcome import Outcome
 from dragoman.core.route import route
 from dragoman.core.split import split_batch
-from dragoman.core.store import StoreFull
+from dragoman.core.store import StoreFull, StoreOverloaded
 
 if TYPE_CHECKING:
     from dragoman.core.batch import RecordBatch
@@ -132,6 +132,8 @@ class Producing:
             sequence = self._store.append_batch(partition.topic_id, partition.number, batch)
         except StoreFull:
             raise EngineError(ErrorCode.STORAGE_FULL, "there is no room for more records") from None
+        except StoreOverloaded as error:
+            raise EngineError(ErrorCode.OVERLOADED, str(error)) from None
         # The same as Catalog.appended, without looking the partition up again.
         state.next_offset = base + batch.count
         state.last_timestamp_us = timestamp_us

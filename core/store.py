@@ -60,7 +60,11 @@ class StoreDamage(Exception):
 
 
 class StoreFull(Exception):
-    """There is no room for more records now; nothing was taken."""
+    """The disk has no room for more records now; nothing was taken."""
+
+
+class StoreOverloaded(Exception):
+    """A budget of memory is spent until the disk has caught up; nothing was taken."""
 
 
 class Store(Protocol):
@@ -87,7 +91,8 @@ class Store(Protocol):
         (`join.join_batches`).
 
         Raises:
-            StoreFull: The disk or a budget is full.
+            StoreFull: The disk is full.
+            StoreOverloaded: Too much waits for the disk.
         """
 
     def take_flush(self, now: Now) -> Flush | None:

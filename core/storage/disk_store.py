@@ -37,7 +37,7 @@ from dragoman.core.storage.reading import (
 )
 from dragoman.core.storage.recovery import Recovered, recover
 from dragoman.core.storage.writer import SegmentWriter
-from dragoman.core.store import StoreFull
+from dragoman.core.store import StoreFull, StoreOverloaded
 
 if TYPE_CHECKING:
     import os
@@ -146,14 +146,14 @@ class DiskStore:
         """Takes a placed batch, unless the disk or a budget is full."""
         if self._takes_nothing:
             raise self._refusal()
+        if self._writer.is_full:
+            raise StoreFull("the disk is full")
         size = batch.nbytes
         pending = self._pending_bytes + size
         if pending > self._options.pending_bytes_max and self._pending:
-            raise StoreFull("too much waits for the disk")
-        if self._writer.is_full:
-            raise StoreFull("the disk is full")
+            raise StoreOverloaded("too much waits for the disk")
         if self._writer.unwritten_bytes > self._options.tail_bytes_max:
-            raise StoreFull("segments are written too slowly")
+            raise StoreOverloaded("segments are written too slowly")
         self._pending_bytes = pending
         self._pending.append(PendingBatch(self._logs[topic_id, partition], batch, size))
         self._sequence += 1

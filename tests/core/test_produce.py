@@ -22,6 +22,7 @@ from dragoman.core.calls import (
 from dragoman.core.column import VarColumn
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.memory import MemoryStore
+from dragoman.core.store import StoreOverloaded
 from support.log import Log, batch
 
 
@@ -167,6 +168,34 @@ def test_a_run_names_the_parts_that_found_no_room() -> None:
     assert isinstance(parts[0], Produced)
     assert isinstance(parts[1], Failure)
     assert parts[1].code is ErrorCode.STORAGE_FULL
+
+
+class Busy(MemoryStore):
+    """A store with room, but with a budget for one batch of memory."""
+
+    def append_batch(self, topic_id: int, partition: int, batch: RecordBatch) -> int:
+        if self._pending:
+            raise StoreOverloaded("too much waits for the disk")
+        return super().append_batch(topic_id, partition, batch)
+
+
+def test_a_spent_budget_is_told_as_overload_and_passes() -> None:
+    log = Log(Busy())
+    log.ask(CreateTopic("t", 3))
+    log.hand(Produce("t", batch(b"a"), 0))
+    refused = log.hand(Produce("t", batch(b"b"), 0))
+    assert refused.reply == Failure(ErrorCode.OVERLOADED, "too much waits for the disk")
+    log.flush()
+    assert log.ask(Produce("t", batch(b"b"), 0)).base_offset == 1
+
+
+def test_a_run_names_the_parts_that_met_a_spent_budget() -> None:
+    log = Log(Busy())
+    log.ask(CreateTopic("t", 3))
+    parts = log.ask(many((b"k1", b"a", 1), (b"k2", b"b", 2))).parts
+    assert isinstance(parts[0], Produced)
+    assert isinstance(parts[1], Failure)
+    assert parts[1].code is ErrorCode.OVERLOADED
 
 
 def test_a_run_of_which_nothing_was_taken_is_answered_at_once() -> None:

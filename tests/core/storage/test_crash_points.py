@@ -13,7 +13,7 @@ import pytest
 
 from dragoman.core import change as ch
 from dragoman.core.error import EngineError
-from dragoman.core.store import StoreFull
+from dragoman.core.store import StoreFull, StoreOverloaded
 from support.effort import effort
 from support.simdisk import PowerCut, SimDisk
 from support.store import Driven, read_all
@@ -62,7 +62,7 @@ class Workload:
                     count = random.randint(1, 5)
                     size = random.randint(1, 60)
                     values = [b"%d-%d-%d" % (partition, step, n) * size for n in range(count)]
-                    with suppress(StoreFull):
+                    with suppress(StoreFull, StoreOverloaded):
                         driven.produce(values, partition=partition)
             if random.random() < 0.2:
                 driven.change(ch.OffsetPut(1, "group", "g", 0, len(self.commits)))

@@ -9,7 +9,7 @@ from dragoman.core.error import EngineError, ErrorCode
 from dragoman.core.storage.disk_store import DiskStore
 from dragoman.core.storage.error import StorageError
 from dragoman.core.storage.options import Durability
-from dragoman.core.store import StoreFull
+from dragoman.core.store import StoreOverloaded
 from support.simdisk import SimDisk
 from support.store import Driven, read_all, read_at, small_options
 
@@ -226,12 +226,24 @@ def test_too_much_pending_is_refused_and_taken_again_later() -> None:
     driven.produce([b"x" * 100])
     assert driven.store.overloaded()
     end = driven.store.catalog.topics[1].partitions[0].next_offset
-    with pytest.raises(StoreFull):
+    with pytest.raises(StoreOverloaded):
         driven.produce([b"x" * 600])
     driven.settle()
     assert not driven.store.overloaded()
     assert driven.store.catalog.topics[1].partitions[0].next_offset == end
     driven.produce([b"x" * 600])
+
+
+def test_too_much_on_its_way_to_segments_is_refused_and_taken_again_later() -> None:
+    driven = Driven(SimDisk(), tail_bytes_max=1000)
+    driven.topic()
+    driven.settle()
+    driven.produce([b"x" * 1200])
+    driven.flush()
+    with pytest.raises(StoreOverloaded):
+        driven.produce([b"y"])
+    driven.settle()
+    driven.produce([b"y"])
 
 
 def test_in_mode_fsync_every_flush_is_synced() -> None:
