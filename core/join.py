@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from dragoman.core.column import Int64s
 
 
+GATHERED_BATCHES_MIN = 8
+"""Fewer small neighbours are not worth joining for a reader."""
+GATHERED_RECORDS_MAX = 1024
+GATHERED_BYTES_MAX = 1024 * 1024
+SMALL_RECORDS_MAX = 64
+SMALL_BYTES_MAX = 16 * 1024
+"""A batch with more records or bytes is read as it is."""
+
+
 def can_join(first: RecordBatch, second: RecordBatch) -> bool:
     """Whether `join_batches` can make one batch of two neighbours without losing a distinction."""
     return (
@@ -73,6 +82,39 @@ def join_batches(batches: Sequence[RecordBatch]) -> RecordBatch:
     if first.sequence_at(0) is not None:
         _join_sequences(joined, batches)
     return joined
+
+
+def gather(batches: list[RecordBatch]) -> list[RecordBatch]:
+    """Joins the runs of small neighbours in a list of batches in offset order.
+
+    A log that was written one record at a time would otherwise be rendered one record at a time.
+    What was joined is no longer small, so nothing is joined twice.
+    """
+    if len(batches) < GATHERED_BATCHES_MIN:
+        return batches
+    found: list[RecordBatch] = []
+    run: list[RecordBatch] = []
+    records = size = 0
+    for batch in batches:
+        nbytes = batch.nbytes
+        if (
+            run
+            and records + batch.count <= GATHERED_RECORDS_MAX
+            and size + nbytes <= GATHERED_BYTES_MAX
+            and batch.count <= SMALL_RECORDS_MAX
+            and nbytes <= SMALL_BYTES_MAX
+            and can_join(run[-1], batch)
+        ):
+            run.append(batch)
+            records += batch.count
+            size += nbytes
+            continue
+        found += run if len(run) < GATHERED_BATCHES_MIN else [join_batches(run)]
+        run = [batch]
+        small = batch.count <= SMALL_RECORDS_MAX and nbytes <= SMALL_BYTES_MAX
+        records, size = (batch.count, nbytes) if small else (GATHERED_RECORDS_MAX, 0)
+    found += run if len(run) < GATHERED_BATCHES_MIN else [join_batches(run)]
+    return found
 
 
 def _int64s(code: str, parts: Sequence[tuple[Int64s | None, int, int]]) -> array[int]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dragoman.core import change as ch
 from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.column import VarColumn
+from dragoman.core.join import GATHERED_BATCHES_MIN, gather
 from dragoman.core.storage.segment import Segment, segment_name
 
 if TYPE_CHECKING:
@@ -81,7 +82,10 @@ class PartitionLog:
         return self.bases[self.gone] if self.gone < len(self.bases) else self.end
 
     def in_tail(self, offset: int, bytes_max: int) -> list[RecordBatch]:
-        """Batches from the one that holds `offset` on; `offset` is at or after `tail_start`."""
+        """Batches from the one that holds `offset` on; `offset` is at or after `tail_start`.
+
+        Small neighbours are joined once, here, for this reader and all that follow.
+        """
         tail = self.tail
         at = max(bisect_right(self.bases, offset) - 1, self.gone)
         if tail[at].next_offset <= offset:
@@ -93,7 +97,13 @@ class PartitionLog:
         while budget > 0 and stop < len(tail):
             budget -= tail[stop].nbytes
             stop += 1
-        return tail[at:stop]
+        found = tail[at:stop]
+        if stop - at >= GATHERED_BATCHES_MIN:
+            gathered = gather(found)
+            if len(gathered) < len(found):
+                tail[at:stop] = found = gathered
+                self.bases[at:stop] = [batch.base_offset for batch in gathered]
+        return found
 
     def forget_tail(self) -> None:
         """Lets go of everything in memory."""
@@ -167,8 +177,10 @@ def _newest(batch: RecordBatch) -> int:
 
 
 class _Held(NamedTuple):
+    """What was added: where it ends tells when it may go, also once it was joined with others."""
+
     log: PartitionLog
-    base: int
+    end: int
     size: int
     sequence: int
 
@@ -195,15 +207,15 @@ class Tails:
         log.end = batch.next_offset
         size += BATCH_OVERHEAD_BYTES
         self.bytes_held += size
-        self._order.append(_Held(log, batch.base_offset, size, sequence))
+        self._order.append(_Held(log, batch.next_offset, size, sequence))
 
     def evict(self, written_sequence: int) -> None:
         """Lets the oldest batches go that segments hold, down to the budget."""
         order = self._order
         while self.bytes_held > self._bytes_max and order and order[0].sequence <= written_sequence:
-            log, base, size, _ = order.popleft()
+            log, end, size, _ = order.popleft()
             self.bytes_held -= size
-            if log.gone < len(log.bases) and log.bases[log.gone] == base:
+            if log.gone < len(log.tail) and log.tail[log.gone].next_offset == end:
                 log.evict_first()
 
 

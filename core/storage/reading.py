@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.batch import decode_batch
 from dragoman.core.interface import WorkLane
+from dragoman.core.join import gather
 from dragoman.core.storage.log import BATCH_OVERHEAD_BYTES
 from dragoman.core.storage.segment import build_index, load_index
 from dragoman.core.storage.walk import Broken, walk
@@ -62,13 +63,13 @@ class ColdCache:
         return found
 
     def put(self, log: PartitionLog, batches: list[RecordBatch]) -> list[RecordBatch]:
-        """Keeps batches; returns them, or those that another reader kept before."""
+        """Keeps batches, small neighbours joined; returns them, or those that were kept before."""
         kept = []
         with self._lock:
-            for batch in batches:
+            for batch in gather(batches):
                 known = log.cold.get(batch.base_offset)
                 if known is not None:
-                    kept.append(known)
+                    kept.append(known if known.next_offset == batch.next_offset else batch)
                     continue
                 kept.append(batch)
                 size = batch.nbytes + BATCH_OVERHEAD_BYTES

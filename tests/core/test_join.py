@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.column import VarColumn
-from dragoman.core.join import can_join, join_batches
+from dragoman.core.join import can_join, gather, join_batches
 from support.batches import batches
 
 
@@ -64,3 +64,19 @@ def test_stamps_of_different_times_are_kept_by_record() -> None:
     joined = join_batches([placed(0, b"a", b"b", time=5), placed(2, b"c", time=9)])
     assert [joined.timestamp_at(index) for index in range(3)] == [5, 5, 9]
     assert join_batches([placed(0, b"a"), placed(1, b"b")]).timestamps is None
+
+
+def test_a_reader_gets_small_neighbours_as_one_and_large_batches_as_they_are() -> None:
+    small = [placed(n, b"v") for n in range(20)]
+    large = placed(20, *[b"v"] * 100)
+    few = [placed(n, b"v") for n in range(120, 123)]
+    joined, kept, *rest = gather([*small, large, *few])
+    assert (joined.base_offset, joined.count) == (0, 20)
+    assert kept is large
+    assert rest == few
+
+
+def test_what_is_joined_for_a_reader_is_bounded() -> None:
+    found = gather([placed(n, b"v") for n in range(3000)])
+    assert [batch.count for batch in found] == [1024, 1024, 952]
+    assert gather(found) == found

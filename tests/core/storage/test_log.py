@@ -9,8 +9,11 @@ from dragoman.core.storage.layout import Layout
 from dragoman.core.storage.log import LogTable, PartitionLog, Tails
 
 
-def batch(base: int, count: int = 2) -> RecordBatch:
-    made = RecordBatch(count, VarColumn.of([b"v" * 100] * count), origin=Origin.NONE)
+def batch(base: int, count: int = 2, origin: Origin | None = None) -> RecordBatch:
+    """A batch; neighbours are of two origins, so that they are not joined, unless one is named."""
+    if origin is None:
+        origin = Origin.V1 if base % 4 else Origin.IGGY
+    made = RecordBatch(count, VarColumn.of([b"v" * 100] * count), origin=origin)
     made.place(base_offset=base, timestamp_us=10 * base, log_epoch=0)
     return made
 
@@ -45,6 +48,30 @@ def test_only_written_batches_leave_the_memory() -> None:
     tails.evict(300)
     assert tails.bytes_held <= 1000
     assert log.in_tail(log.tail_start, 0)[0].base_offset == log.tail_start
+
+
+def small_neighbours(count: int, bytes_max: int = 1 << 20) -> tuple[PartitionLog, Tails]:
+    log, tails = PartitionLog(1, 0, 1, "d"), Tails(bytes_max)
+    for n in range(count):
+        tails.add(log, batch(n, 1, Origin.V1), 200, n + 1)
+    return log, tails
+
+
+def test_small_neighbours_are_joined_for_a_reader_and_all_that_follow() -> None:
+    log, _ = small_neighbours(100)
+    (joined,) = log.in_tail(10, 1 << 20)
+    assert (joined.base_offset, joined.next_offset) == (10, 100)
+    assert log.in_tail(57, 1) == [joined]
+    assert [b.base_offset for b in log.tail] == log.bases == [*range(11)]
+
+
+def test_a_joined_batch_stays_until_all_that_it_holds_is_written() -> None:
+    log, tails = small_neighbours(100, bytes_max=1)
+    assert len(log.in_tail(0, 1 << 20)) == 1
+    tails.evict(99)
+    assert log.tail_start == 0
+    tails.evict(100)
+    assert log.tail_start == 100
 
 
 def test_a_trim_beyond_the_end_leaves_nothing_behind() -> None:

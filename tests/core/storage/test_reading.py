@@ -13,7 +13,9 @@ from support.store import Driven, read_all
 def batches(first: int, count: int) -> list[RecordBatch]:
     made = []
     for base in range(first, first + count):
-        batch = RecordBatch(1, VarColumn.single(b"v" * 500), origin=Origin.NONE)
+        # Of two origins in turn, so that they are not joined.
+        origin = Origin.V1 if base % 2 else Origin.IGGY
+        batch = RecordBatch(1, VarColumn.single(b"v" * 500), origin=origin)
         batch.place(base_offset=base, timestamp_us=0, log_epoch=0)
         made.append(batch)
     return made
@@ -27,6 +29,26 @@ def test_kept_batches_are_given_as_far_as_they_are_neighbours() -> None:
     assert [b.base_offset for b in cache.get(log, 20, 1)] == [20]
     assert cache.get(log, 4, 1) == []
     assert cache.get(log, 8, 1) == []
+
+
+def test_small_neighbours_are_kept_as_one() -> None:
+    cache, log = ColdCache(1 << 20), PartitionLog(1, 0, 1, "d")
+    alike = [batch for batch in batches(0, 100) if batch.base_offset % 2]
+    for base, batch in enumerate(alike):
+        batch.place(base_offset=base, timestamp_us=0, log_epoch=0)
+    (joined,) = cache.put(log, alike)
+    assert (joined.base_offset, joined.count) == (0, 50)
+    assert cache.get(log, 30, 1) == [joined]
+
+
+def test_what_begins_alike_and_ends_elsewhere_is_not_taken_for_the_other() -> None:
+    cache, log = ColdCache(1 << 20), PartitionLog(1, 0, 1, "d")
+    alike = [batch for batch in batches(0, 100) if batch.base_offset % 2]
+    for base, batch in enumerate(alike):
+        batch.place(base_offset=base, timestamp_us=0, log_epoch=0)
+    cache.put(log, alike[:1])
+    (joined,) = cache.put(log, alike)
+    assert joined.count == 50
 
 
 def test_the_first_object_kept_is_the_one_that_all_readers_get() -> None:
