@@ -47,6 +47,16 @@ _READS = frozenset({Fetch, Follow})
 _log = structlog.get_logger("dragoman.session")
 
 
+class _Nobody:
+    """Carries what is left to say to a connection that is gone: nothing."""
+
+    def flush(self, now: Now) -> None:
+        """Does nothing."""
+
+
+_NOBODY = _Nobody()
+
+
 class _Following:
     """An active Follow. `due` says that the engine may have something to push."""
 
@@ -268,6 +278,10 @@ class Session:
         self._end()
         self._follows_asked.clear()
         self.outbox.clear()
+        # The carrier holds the session: left in a circle, what the codec keeps of a frame would
+        # stay until the garbage collector comes round, which a few large buffers do not call for.
+        self.carrier = _NOBODY
+        self.offload = None
         if self.refusals > 1:
             _log.info("refusals", **self._who(), count=self.refusals)
         try:

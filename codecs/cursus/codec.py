@@ -224,7 +224,8 @@ def _is_iggy(data: bytes, at: int) -> bool:
     No body of this dialect begins so, and who sends that waits for an answer, not to send the
     megabytes that the length means here.
     """
-    return data[at + 2 : at + 4] == b"\0\0" == data[at + 6 : at + 8] and data[at + 5] < 4
+    code = data[at + 4 : at + 8]
+    return data[at + 2 : at + 4] == b"\0\0" == code[2:] and code[1] < 4 and any(code)
 
 
 def _refused(wording: str, *, fatal: bool = False) -> Refused:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import gc
 import socket
 import struct
+import weakref
 from typing import TYPE_CHECKING
 
 import trio
@@ -299,3 +301,20 @@ async def test_cancelling_the_lane_closes_every_connection() -> None:
         await ask(peer, b"e x\n", b"x\n")
         house.nursery.cancel_scope.cancel()
     assert not house.lane.connections
+
+
+async def test_what_a_closed_connection_held_is_free_at_once() -> None:
+    gc.disable()
+    try:
+        async with open_house() as house:
+            peer = house.connect()
+            await ask(peer, b"p a\ns 0 0\np half", b"ok 0\npush a\n")
+            assert house.last is not None
+            codec = weakref.ref(house.last.session._codec)
+            house.last = None
+            await peer.aclose()
+            await until_gone(house.lane.connections)  # type: ignore[arg-type]
+            await trio.testing.wait_all_tasks_blocked()
+            assert codec() is None
+    finally:
+        gc.enable()
