@@ -178,7 +178,6 @@ class Dialect:
         connections_max, idle_timeout_s: The listener's defaults; idle 0 = never.
         options: Validates a listener's options of this dialect and fills in defaults.
             Raises ValueError with a sentence for people.
-        subprotocol: Its WebSocket subprotocol.
     """
 
     name: str
@@ -188,10 +187,8 @@ class Dialect:
     speaker: Callable[[], Speaker]
     errors: Mapping[ErrorCode, object]
     options: Callable[[Mapping[str, Any]], Mapping[str, Any]]
-    subprotocol: str
     connections_max: int = 10_000
     idle_timeout_s: float = 0.0
-    title: str = ""
 
 
 def no_options(given: Mapping[str, Any]) -> Mapping[str, Any]:

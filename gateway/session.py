@@ -442,21 +442,10 @@ class Session:
     def _settle(self, now: Now) -> None:
         """Says whether more may be heard; closes once nothing is owed to a peer that is heard no
         more."""
-        self.listening = not (
-            self._deaf
-            or self.held
-            or self._backlog
-            or self._away
-            or self.offload is not None
-            or len(self._queue) >= REQUESTS_WAITING_MAX
-        )
-        if (
-            self._deaf
-            and not self._queue
-            and not self._backlog
-            and not self._away
-            and self.offload is None
-        ):
+        unserved = bool(self._backlog) or self._away or self.offload is not None
+        full = self.held or len(self._queue) >= REQUESTS_WAITING_MAX
+        self.listening = not (self._deaf or unserved or full)
+        if self._deaf and not self._queue and not unserved:
             for following in self._following:
                 self._engine.cancel(following.outcome, now)
             self._following.clear()
@@ -468,6 +457,7 @@ class Session:
         """Logs the first refusal of a connection and every fatal one; the rest are counted."""
         self.refusals += 1
         if fatal or self.refusals == 1:
+            stranger = foreign_protocol(self._first)
             _log.info(
                 "refused",
                 **self._who(),
@@ -475,7 +465,7 @@ class Session:
                 detail=failure.detail,
                 fatal=fatal,
                 received_bytes=self._received_bytes,
-                looks_like=foreign_protocol(self._first) or None,
+                **({"looks_like": stranger} if stranger else {}),
             )
 
     def _fail(self, error: Exception) -> None:

@@ -48,14 +48,12 @@ def options(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 DIALECT = Dialect(
     name="cursus",
-    title="Cursus text and 0xBA7C protocol, generation 3",
     port=9000,
     limits=Limits(frame_bytes_max=FRAME_BYTES_MAX, reply_bytes_max=60 * 1024 * 1024),
     codec=CursusCodec,
     speaker=CursusSpeaker,
     errors=ERRORS,
     options=options,
-    subprotocol="cursus.v1",
     connections_max=1000,
     idle_timeout_s=300.0,
 )

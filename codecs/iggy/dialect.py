@@ -10,12 +10,10 @@ from dragoman.codecs.iggy.speaker import IggySpeaker
 
 DIALECT = Dialect(
     name="iggy",
-    title="Iggy binary protocol, the generation of SDK 0.0.60",
     port=8090,
     limits=Limits(frame_bytes_max=FRAME_BYTES_MAX, reply_bytes_max=16 * 1024 * 1024),
     codec=IggyCodec,
     speaker=IggySpeaker,
     errors=ERRORS,
     options=no_options,
-    subprotocol="iggy.v1",
 )

@@ -16,6 +16,4 @@ DIALECT = Dialect(
     speaker=RustLogSpeaker,
     errors=ERRORS,
     options=no_options,
-    subprotocol="rustlog.v1",
-    title="RustLog",
 )

@@ -40,12 +40,10 @@ def options(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 DIALECT = Dialect(
     name="v1",
-    title="V1 text",
     port=9092,
     limits=Limits(frame_bytes_max=2 * 1024 * 1024, reply_bytes_max=1024 * 1024),
     codec=V1Codec,
     speaker=V1Speaker,
     errors=ERRORS,
     options=options,
-    subprotocol="v1.text",
 )

@@ -143,5 +143,4 @@ TOY = Dialect(
     speaker=_no_speaker,
     errors={},
     options=no_options,
-    subprotocol="toy",
 )

@@ -607,5 +607,5 @@ def test_a_deleted_topic_is_gone(peer: Peer) -> None:
 
 
 def test_the_dialect_is_what_the_registry_says() -> None:
-    assert (DIALECT.name, DIALECT.port, DIALECT.subprotocol) == ("rustlog", 9093, "rustlog.v1")
+    assert (DIALECT.name, DIALECT.port) == ("rustlog", 9093)
     assert DIALECT.limits == Limits(10_485_760, 10_485_760)

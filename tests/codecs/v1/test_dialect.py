@@ -13,7 +13,7 @@ from dragoman.core.error import ErrorCode
 
 def test_the_registry_knows_the_dialect() -> None:
     assert dialect("v1") is DIALECT
-    assert (DIALECT.port, DIALECT.subprotocol) == (9092, "v1.text")
+    assert DIALECT.port == 9092
     assert DIALECT.limits.frame_bytes_max == 2 * 1024 * 1024
     assert DIALECT.limits.reply_bytes_max == 1024 * 1024
     assert DIALECT.idle_timeout_s == 0
