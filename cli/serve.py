@@ -18,6 +18,7 @@ from dragoman.core.engine import Engine
 from dragoman.core.storage.disk_store import DiskStore
 from dragoman.core.storage.error import StorageError
 from dragoman.core.storage.options import Durability
+from dragoman.core.storage.verify import verify as check
 from dragoman.gateway.config import load_config
 from dragoman.gateway.logging import set_up_logging
 from dragoman.gateway.server import Server
@@ -26,6 +27,7 @@ from dragoman.gateway.table import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dragoman.core.storage.verify import Damage
     from dragoman.gateway.config import Config
 
 Flag = Parameter(negative=(), show_default=False)
@@ -40,6 +42,7 @@ def serve(
     ephemeral: Annotated[bool, Flag] = False,
     print_ports: Annotated[bool, Flag] = False,
     insecure: Annotated[bool, Flag] = False,
+    verify: Annotated[bool, Flag] = False,
     log_format: str | None = None,
     log_level: str | None = None,
     set_: Annotated[tuple[str, ...], Parameter(name="--set", negative=(), show_default=False)] = (),
@@ -64,6 +67,8 @@ def serve(
         Print one line of JSON, a port a dialect, on stdout as soon as all accept.
     insecure
         Accept a public address although nothing authenticates its clients.
+    verify
+        Check every batch before serving; what is damaged is logged, and does not stop it.
     log_format
         console, json or logfmt.
     log_level
@@ -85,13 +90,13 @@ def serve(
             Path(config) if config else None, os.environ, flags, ephemeral=ephemeral
         )
         set_up_logging(settings.log)
-        store = DiskStore(settings.data, settings.storage)
+        store = DiskStore(settings.data, settings.storage, on_damage=_tell_damage)
     except (ConfigError, StorageError, OSError) as error:
         return _refuse(error)
-    _tell(settings, store)
     try:
+        _tell(settings, store, verify=verify)
         server = Server(settings, Engine(store, settings.engine))
-    except ConfigError as error:
+    except (ConfigError, StorageError, OSError) as error:
         store.close()
         return _refuse(error)
     gc.collect()
@@ -108,8 +113,9 @@ def _read_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
     return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
 
 
-def _tell(settings: Config, store: DiskStore) -> None:
-    """Says what an operator should know before the first client comes."""
+def _tell(settings: Config, store: DiskStore, *, verify: bool) -> None:
+    """Says what an operator should know before the first client comes, after a look at all of the
+    log where that is asked for."""
     log = structlog.get_logger("dragoman.serve")
     for sentence in store.damage:
         log.error("damage", what=sentence)
@@ -117,6 +123,27 @@ def _tell(settings: Config, store: DiskStore) -> None:
     if mode is not Durability.FSYNC:
         log.warning("acknowledged records may be lost in a power cut", durability=mode.value)
     log.info("log opened", directory=str(settings.data), clean=store.clean)
+    if verify:
+        _verify(settings.data)
+
+
+def _verify(directory: Path) -> None:
+    """Checks the whole data directory, which recovery has put in order before."""
+    report = check(directory)
+    for damage in report.damage:
+        _tell_damage(damage)
+    structlog.get_logger("dragoman.serve").info(
+        "log verified",
+        segments=report.segments,
+        batches=report.batches,
+        records=report.records,
+        bytes=report.bytes,
+        damaged=len(report.damage),
+    )
+
+
+def _tell_damage(damage: Damage) -> None:
+    structlog.get_logger("dragoman.serve").error("damage", what=str(damage))
 
 
 def _refuse(error: Exception) -> int:

@@ -36,18 +36,20 @@ from dragoman.core.storage.reading import (
     time_in_segment,
 )
 from dragoman.core.storage.recovery import Recovered, recover
+from dragoman.core.storage.scrub import Scrub
 from dragoman.core.storage.writer import SegmentWriter
 from dragoman.core.store import StoreFull, StoreOverloaded
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from dragoman.core.batch import RecordBatch
     from dragoman.core.change import Change
     from dragoman.core.clock import Now
     from dragoman.core.interface import Flush, Work
     from dragoman.core.storage.disk import Disk
+    from dragoman.core.storage.verify import Damage
 
 _STRUCTURAL = (ch.TopicPut, ch.TopicDropped, ch.NamespaceDropped, ch.Trimmed)
 
@@ -59,10 +61,11 @@ class DiskStore:
         directory: Made where it is missing.
         disk: What stands for the operating system in tests.
         give_up_from: Discard a damaged journal from this sequence on.
+        on_damage: Told, on the loop, what the scrub finds damaged; each place once.
 
     Attributes:
         catalog, revealed_sequence, failure: As the contract has them.
-        damage: Sentences that name what recovery found damaged.
+        damage: Sentences that name what recovery and since then the scrub found damaged.
         clean: The last stop was an orderly one.
 
     Raises:
@@ -77,6 +80,7 @@ class DiskStore:
         *,
         disk: Disk | None = None,
         give_up_from: int | None = None,
+        on_damage: Callable[[Damage], None] | None = None,
     ) -> None:
         self._options = options = options or StorageOptions()
         self._disk = disk = RealDisk() if disk is None else disk
@@ -118,6 +122,10 @@ class DiskStore:
             found.table,
             group=found.group,
             incarnation=found.incarnation,
+        )
+        self._on_damage = on_damage
+        self._scrub = Scrub(
+            disk, options.scrub_bytes_per_s, self._logs, self.catalog, self._found_damage
         )
         self._pending: deque[PendingBatch | PendingChange] = deque()
         self._pending_bytes = 0
@@ -234,7 +242,7 @@ class DiskStore:
         return flush
 
     def take_work(self, now: Now) -> list[Work]:
-        """Segment writes, journal preparation and checkpoints that are due."""
+        """Segment writes, journal preparation, checkpoints and the scrub's reads that are due."""
         if self.failure is not None:
             return []
         works: list[Work] = []
@@ -253,6 +261,8 @@ class DiskStore:
         if checkpoint is not None:
             works.append(checkpoint)
             self._takes_nothing = self._checkpointer.ended
+        if not self._closing and (piece := self._scrub.take(now)) is not None:
+            works.append(piece)
         return works
 
     def finished(self, work: Work, error: OSError | None) -> None:
@@ -262,6 +272,8 @@ class DiskStore:
             for done in self._writer.take_written():
                 self._checkpointer.written(done)
             self._tails.evict(self._writer.written_sequence)
+        elif self._scrub.owns(work):
+            self._scrub.finished(work, error)
         else:
             self._fence(
                 self._checkpointer.finished(work, error, journal=self._journal, writer=self._writer)
@@ -375,9 +387,16 @@ class DiskStore:
             "store_journal_used": self._journal.used_fraction,
             "store_replayed_groups": self._replayed,
             "store_damaged": len(self.damage),
+            "store_scrubbed_bytes": self._scrub.bytes_checked,
+            "store_damaged_batches": self._scrub.damaged,
             "store_full": int(self._writer.is_full),
             "store_failed": "" if self.failure is None else str(self.failure),
         }
+
+    def _found_damage(self, damage: Damage) -> None:
+        self.damage.append(str(damage))
+        if self._on_damage is not None:
+            self._on_damage(damage)
 
     def _refusal(self) -> EngineError:
         if self.failure is None:

@@ -46,6 +46,7 @@ class StorageOptions:
             a thread writes their segments; 0 writes at once.
         reserve_bytes: A file that is given up when the disk is full, so that checkpoints still fit.
         retry_ms: How long to wait before a write is tried again that met a full disk.
+        scrub_bytes_per_s: How fast segments are read again in search of damage; 0 for never.
     """
 
     segment_bytes: int = _limit(64 * MIB, "bytes", "STORAGE: segments of 64 MiB")
@@ -68,12 +69,14 @@ class StorageOptions:
     reserve_bytes: int = _limit(16 * MIB, "bytes", "a catalog of 100,000 partitions fits")
     retry_ms: int = _limit(1000, "ms", "space seldom comes back faster")
 
+    scrub_bytes_per_s: int = _limit(4 * MIB, "bytes/s", "under 1 % of a disk; 2.5 TB a week")
+
     def __post_init__(self) -> None:
         for option in fields(self):
             value = getattr(self, option.name)
-            if option.name == "segment_linger_ms":
+            if option.name in ("segment_linger_ms", "scrub_bytes_per_s"):
                 if value < 0:
-                    raise ValueError(f"segment_linger_ms must not be below 0, as {value} is")
+                    raise ValueError(f"{option.name} must not be below 0, as {value} is")
             elif option.name != "durability" and value <= 0:
                 raise ValueError(f"{option.name} must be above 0, not {value}")
         if self.journal_files_max < 4:

@@ -152,6 +152,50 @@ def test_relaxed_durability_is_said_at_start(tmp_path: Path) -> None:
     }
 
 
+def leave_damage(directory: Path) -> Path:
+    """Damages the second of three batches that a server wrote; returns the segment."""
+    with served(directory) as server:
+        for value in (b"first", b"second", b"third"):
+            assert server.ask_v1(b"V1|1|PRODUCE|t k:%b\n" % value).startswith(b"V1|1|OK|")
+        assert server.stop() == 0
+    (segment,) = [
+        path
+        for path in (directory / "data/topics").rglob("*.log")
+        if b"second" in path.read_bytes()
+    ]
+    segment.write_bytes(segment.read_bytes().replace(b"second", b"sEcond"))
+    return segment
+
+
+def test_verify_names_damage_with_file_and_offsets_and_serves_all_the_same(tmp_path: Path) -> None:
+    segment = leave_damage(tmp_path)
+    with served(
+        tmp_path, "--verify", "--log-format", "json", "--set", "storage.scrub_bytes_per_s=0"
+    ) as server:
+        answers = [server.ask_v1(b"V1|2|CONSUME|t %d 0\n" % partition) for partition in range(3)]
+        assert server.stop() == 0
+        assert server.process.stderr is not None
+        lines = [orjson.loads(line) for line in server.process.stderr.read().splitlines()]
+    assert any(b"first" in answer for answer in answers)
+    assert not any(b"sEcond" in answer for answer in answers)
+    (damage,) = [line for line in lines if line["event"] == "damage"]
+    assert damage["level"] == "error"
+    assert "offsets 1 to 1" in damage["what"]
+    assert segment.name in damage["what"]
+    (summary,) = [line for line in lines if line["event"] == "log verified"]
+    assert (summary["records"], summary["damaged"]) == (2, 1)
+
+
+def test_the_scrub_logs_damage_while_it_serves(tmp_path: Path) -> None:
+    leave_damage(tmp_path)
+    with served(tmp_path, "--log-format", "json") as server:
+        stderr = server.process.stderr
+        assert stderr is not None
+        line = next(line for line in stderr if '"damage"' in line)
+        assert server.stop() == 0
+    assert "offsets 1 to 1" in orjson.loads(line)["what"]
+
+
 def test_variables_are_read(tmp_path: Path) -> None:
     ended = subprocess.run(
         SERVE,

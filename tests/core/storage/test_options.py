@@ -33,3 +33,8 @@ def test_a_limit_of_nothing_is_refused() -> None:
 def test_a_journal_of_too_few_files_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 4"):
         StorageOptions(journal_files_max=3)
+
+
+@pytest.mark.parametrize("name", ["segment_linger_ms", "scrub_bytes_per_s"])
+def test_what_may_be_switched_off_takes_nothing(name: str) -> None:
+    assert getattr(StorageOptions(**{name: 0}), name) == 0
