@@ -58,7 +58,11 @@ class RustLogCodec:
     def __init__(self, facts: Facts) -> None:
         self._frame_bytes_max = facts.limits.frame_bytes_max
         self._reply_bytes_max = facts.limits.reply_bytes_max
-        self._replies = ReplyWriter(facts.renderings, facts.limits.reply_bytes_max)
+        self._replies = ReplyWriter(
+            facts.renderings,
+            facts.limits.reply_bytes_max,
+            skips_too_large=facts.options.get("too_large") == "skip",
+        )
         self._rest = Reassembly()
         # The form of the last request, in which a bad length is told; None before there is one.
         self._json: bool | None = None

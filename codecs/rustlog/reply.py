@@ -92,13 +92,18 @@ class ReplyWriter:
     Args:
         renderings: Where rendered batches are kept.
         reply_bytes_max: The largest payload of a reply; what would be longer becomes an error.
+        skips_too_large: A record that no reply can hold is passed over instead, and counted as
+            rendered inexactly.
     """
 
-    __slots__ = ("_renderings", "_reply_bytes_max")
+    __slots__ = ("_renderings", "_reply_bytes_max", "_skips_too_large")
 
-    def __init__(self, renderings: RenderingCache, reply_bytes_max: int) -> None:
+    def __init__(
+        self, renderings: RenderingCache, reply_bytes_max: int, *, skips_too_large: bool = False
+    ) -> None:
         self._renderings = renderings
         self._reply_bytes_max = reply_bytes_max
+        self._skips_too_large = skips_too_large
 
     def write(self, tag: Tag, reply: Reply) -> Sent:
         """The frame of a reply."""
@@ -162,15 +167,16 @@ class ReplyWriter:
             buffers.append(data)
             count += run
         if size > room:
-            facts: dict[str, int | str] = {"offset": begin, "size": size, "limit": room}
-            return error_frame(tag, Failure(ErrorCode.RECORD_TOO_LARGE, "", facts))
+            # The numbers stay true: an empty reply names where to go on, as behind a gap.
+            skipped = _nothing_fetched(begin + 1)
+            return self._too_large(tag, begin, size, room, skipped)
         buffers[0] = _FETCHED.pack(13 + size, Command.FETCH, count)
         buffers.append(_OFFSET.pack(requested + count))
         return Sent(buffers)
 
     def _fetched_json(self, tag: Tag, reply: Fetched) -> Sent:
         if not reply.slices:
-            return _framed(b'{"Fetch":{"records":[],"next_offset":%d}}' % reply.high_watermark)
+            return _nothing_fetched_json(reply.high_watermark)
         opening = b'{"Fetch":{"records":['
         closing = b'],"next_offset":%d}}' % reply.next_offset
         room = self._reply_bytes_max - len(opening) - len(closing)
@@ -182,12 +188,20 @@ class ReplyWriter:
             offset = first.batch.offset_at(first.first)
             size = json_bytes(value) + len(b'{"offset":%d,"payload":[]}' % offset)
             if size > room:
-                facts: dict[str, int | str] = {"offset": offset, "size": size, "limit": room}
-                return error_frame(tag, Failure(ErrorCode.RECORD_TOO_LARGE, "", facts))
+                skipped = _nothing_fetched_json(reply.next_offset)
+                return self._too_large(tag, offset, size, room, skipped)
         records = [rendered(self._renderings, piece, JSON) for piece in reply.slices]
         records[-1] = memoryview(records[-1])[:-1]
         size = len(opening) + len(closing) + sum(map(len, records))
         return Sent([_LENGTH.pack(size) + opening, *records, closing])
+
+    def _too_large(self, tag: Tag, offset: int, size: int, room: int, skipped: Sent) -> Sent:
+        """A record that no reply can hold: an error, or passed over where the listener says so."""
+        if self._skips_too_large:
+            self._renderings.inexact[BINARY] += 1
+            return skipped
+        facts: dict[str, int | str] = {"offset": offset, "size": size, "limit": room}
+        return error_frame(tag, Failure(ErrorCode.RECORD_TOO_LARGE, "", facts))
 
     def _described(self, tag: Tag, reply: TopicDescribed) -> Sent:
         partitions = reply.topic.partitions
@@ -251,6 +265,10 @@ def _committed(tag: Tag, *, success: bool) -> Sent:
     if tag.json:
         return _framed(b'{"OffsetCommit":{"success":%b}}' % _JSON_BOOL[success])
     return Sent((_FLAG.pack(2, Command.OFFSET_COMMIT, success),))
+
+
+def _nothing_fetched_json(next_offset: int) -> Sent:
+    return _framed(b'{"Fetch":{"records":[],"next_offset":%d}}' % next_offset)
 
 
 def _offset_fetched(tag: Tag, offset: int | None) -> Sent:

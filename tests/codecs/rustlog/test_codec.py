@@ -61,8 +61,8 @@ def error_of(data: bytes) -> tuple[int, str]:
 class Peer:
     """One connection with a topic `demo` of two partitions."""
 
-    def __init__(self) -> None:
-        self.conversation = Conversation("rustlog")
+    def __init__(self, **options: Any) -> None:
+        self.conversation = Conversation("rustlog", **options)
         self.create("demo", 2)
 
     def create(self, topic: str, count: int) -> bytes:
@@ -384,6 +384,22 @@ def test_a_record_that_no_binary_reply_can_hold_is_named(peer: Peer) -> None:
     told = peer.json({"Fetch": place | {"offset": 1, "max_bytes": 1}})
     message = "max frame size exceeded: record at offset 1 does not fit"
     assert told == {"Error": {"message": message}}
+
+
+def test_a_listener_may_pass_over_a_record_that_no_reply_can_hold() -> None:
+    peer = Peer(too_large="skip")
+    write_foreign(peer, [b"small", bytes(FRAME_BYTES_MAX), b"after"])
+    assert peer.fetched() == ([b"small"], 1)
+    assert peer.fetched(1) == ([], 2)
+    assert peer.fetched(2) == ([b"after"], 3)
+    assert peer.fetch_json(1)["Fetch"] == {"records": [], "next_offset": 2}
+    assert peer.conversation.exchange.renderings.inexact["rustlog"] == 2
+
+
+@pytest.mark.parametrize("given", [{"too_big": "skip"}, {"too_large": "maybe"}, {"too_large": 1}])
+def test_an_option_that_there_is_not_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="too_large"):
+        DIALECT.options(given)
 
 
 def test_a_committed_offset_that_this_wire_cannot_say_is_shown_as_zero(peer: Peer) -> None:
