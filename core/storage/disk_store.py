@@ -85,7 +85,7 @@ class DiskStore:
         self._options = options = options or StorageOptions()
         self._disk = disk = RealDisk() if disk is None else disk
         self._layout = layout = Layout(str(directory))
-        disk.make_directory(layout.root)
+        layout.check_ours(disk)
         self._lock = layout.lock(disk)
         try:
             layout.make(disk)

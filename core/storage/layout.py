@@ -60,13 +60,7 @@ class Layout:
         Raises:
             StorageError: The directory is of another format, or not one of ours.
         """
-        disk.make_directory(self.root)
-        names = [name for name in disk.list(self.root) if name not in ("LOCK", "FORMAT.tmp")]
-        if "FORMAT" not in names:
-            if names:
-                raise StorageError(
-                    f"{self.root} holds {names[0]!r} but no FORMAT file: it is no data directory"
-                )
+        if self.check_ours(disk):
             self._sync_parents(disk)
             text = orjson.dumps({"format": FORMAT, "oldest_reader": OLDEST_READER}) + b"\n"
             replace_file(disk, self.root, "FORMAT", text, durable=True)
@@ -74,6 +68,20 @@ class Layout:
         for directory in (self.journal, self.topics, self.catalog):
             disk.make_directory(directory)
         disk.sync_directory(self.root)
+
+    def check_ours(self, disk: Disk) -> bool:
+        """Makes the directory where it is missing; says whether it is new, so far without a FORMAT.
+
+        Raises:
+            StorageError: It holds what is not ours; nothing was touched.
+        """
+        disk.make_directory(self.root)
+        names = [name for name in disk.list(self.root) if name not in ("LOCK", "FORMAT.tmp")]
+        if names and "FORMAT" not in names:
+            raise StorageError(
+                f"{self.root} holds {names[0]!r} but no FORMAT file: it is no data directory"
+            )
+        return not names
 
     def _sync_parents(self, disk: Disk) -> None:
         """Makes the entries durable by which a new directory is found."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from dragoman.core import change as ch
@@ -12,6 +14,9 @@ from dragoman.core.storage.options import Durability
 from dragoman.core.store import StoreOverloaded
 from support.simdisk import SimDisk
 from support.store import Driven, read_all, read_at, small_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def filled(disk: SimDisk, count: int = 300, **options: int) -> Driven:
@@ -332,3 +337,10 @@ def test_statistics_count_what_happened() -> None:
     assert found["store_batches"] == 30
     assert found["store_reads"]
     assert found["store_failed"] == ""
+
+
+def test_a_directory_of_somebody_else_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "holiday.jpg").write_bytes(b"")
+    with pytest.raises(StorageError, match=r"holiday\.jpg"):
+        DiskStore(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["holiday.jpg"]
