@@ -159,12 +159,16 @@ class MemoryStore:
     def append_batch(self, topic_id: int, partition: int, batch: RecordBatch) -> int:
         """Takes a placed batch, unless the budget is spent."""
         size = batch.nbytes
-        if self._bytes + size > self._bytes_max:
-            raise StoreFull
+        self.check_room(size)
         self._bytes += size
         self._pending.append(Appended((topic_id, partition), batch))
         self._sequence += 1
         return self._sequence
+
+    def check_room(self, nbytes: int) -> None:
+        """Refuses what the budget has no room for."""
+        if self._bytes + nbytes > self._bytes_max:
+            raise StoreFull
 
     def take_flush(self, now: Now) -> Flush | None:
         """Everything pending, readable from here on; neighbouring batches are joined."""

@@ -104,12 +104,17 @@ class Producing:
         return self._waiting.hold_many(client, reply, sequence, partitions)
 
     def _append_whole(self, partition: Partition, batch: RecordBatch, now: Now) -> int:
-        """Appends a batch of any size; returns the sequence of its last piece."""
+        """Appends a batch of any size, all or nothing; returns the sequence of its last piece."""
         size = len(batch.values.blob)
         is_plain = batch.keys is None and batch.headers is None and batch.count < _COUNT_PLAIN
         if (size > _BYTES_PLAIN or not is_plain) and batch.nbytes > BATCH_BYTES_MAX:
+            pieces = split_batch(batch, BATCH_BYTES_MAX)
+            try:
+                self._store.check_room(sum([piece.nbytes for piece in pieces]))
+            except (StoreFull, StoreOverloaded) as error:
+                raise _refusal(error) from None
             sequence = 0
-            for piece in split_batch(batch, BATCH_BYTES_MAX):
+            for piece in pieces:
                 sequence = self._append(partition, piece, now)
         else:
             sequence = self._append(partition, batch, now)
@@ -130,15 +135,20 @@ class Producing:
         )
         try:
             sequence = self._store.append_batch(partition.topic_id, partition.number, batch)
-        except StoreFull:
-            raise EngineError(ErrorCode.STORAGE_FULL, "there is no room for more records") from None
-        except StoreOverloaded as error:
-            raise EngineError(ErrorCode.OVERLOADED, str(error)) from None
+        except (StoreFull, StoreOverloaded) as error:
+            raise _refusal(error) from None
         # The same as Catalog.appended, without looking the partition up again.
         state.next_offset = base + batch.count
         state.last_timestamp_us = timestamp_us
         partition.batch_sequence = sequence
         return sequence
+
+
+def _refusal(error: StoreFull | StoreOverloaded) -> EngineError:
+    """What a producer is told where the store takes nothing now."""
+    if isinstance(error, StoreFull):
+        return EngineError(ErrorCode.STORAGE_FULL, "there is no room for more records")
+    return EngineError(ErrorCode.OVERLOADED, str(error))
 
 
 def check_batch(batch: RecordBatch) -> None:

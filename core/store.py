@@ -95,6 +95,15 @@ class Store(Protocol):
             StoreOverloaded: Too much waits for the disk.
         """
 
+    def check_room(self, nbytes: int) -> None:
+        """Refuses, as `append_batch` would, several batches of so many bytes together; once it has
+        returned, these are taken.
+
+        Raises:
+            StoreFull: The disk is full.
+            StoreOverloaded: Too much waits for the disk.
+        """
+
     def take_flush(self, now: Now) -> Flush | None:
         """Everything pending as one group (a `FlushWork`); None where nothing is due or one is
         under way."""

@@ -167,6 +167,13 @@ class DiskStore:
         self._sequence += 1
         return self._sequence
 
+    def check_room(self, nbytes: int) -> None:
+        """Refuses several batches together that the disk or a budget has no room for."""
+        if self._writer.is_full:
+            raise StoreFull("the disk is full")
+        if self._pending_bytes + nbytes > self._options.pending_bytes_max:
+            raise StoreOverloaded("too much waits for the disk")
+
     def take_flush(self, now: Now) -> Flush | None:
         """Everything pending as one group, as far as the journal has prepared room for it."""
         if self._flushing is not None or self.failure is not None:

@@ -135,6 +135,14 @@ def test_a_batch_above_the_limit_becomes_several_and_one_answer(log: Log) -> Non
     assert log.read("t", 15) == [b"end"]
 
 
+def test_a_batch_that_becomes_several_is_taken_whole_or_not_at_all() -> None:
+    log = Log(MemoryStore(bytes_max=40 << 20))
+    log.ask(CreateTopic("t", 1))
+    failure = log.refused(Produce("t", batch(*[bytes(3 << 20)] * 15), 0))
+    assert failure.code is ErrorCode.STORAGE_FULL
+    assert log.ask(DescribeTopic("t")).topic.partitions[0].log_end_offset == 0
+
+
 def test_large_headers_make_a_batch_split_too(log: Log) -> None:
     headers = VarColumn.of([bytes(12 << 20)] * 3)
     large = RecordBatch(3, VarColumn.of([b"a", b"b", b"c"]), origin=1, headers=headers)

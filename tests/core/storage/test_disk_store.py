@@ -339,6 +339,15 @@ def test_statistics_count_what_happened() -> None:
     assert found["store_failed"] == ""
 
 
+def test_room_for_several_batches_is_asked_for_together() -> None:
+    driven = Driven(SimDisk(), pending_bytes_max=10_000)
+    driven.topic()
+    driven.settle()
+    driven.store.check_room(10_000)
+    with pytest.raises(StoreOverloaded):
+        driven.store.check_room(10_001)
+
+
 def test_a_directory_of_somebody_else_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "holiday.jpg").write_bytes(b"")
     with pytest.raises(StorageError, match=r"holiday\.jpg"):
