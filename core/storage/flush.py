@@ -1,7 +1,7 @@
 """From what is pending to one group in the journal.
 
-On the loop: neighbours are joined, batches encoded, buffers collected. In the flusher's thread: one
-checksum, one `pwritev`, one `fdatasync`. Nothing is copied but what is small.
+On the loop: neighbours are joined, batches encoded, the group checksummed. In the flusher's thread:
+one `pwritev`, one `fdatasync`. Nothing is copied but what is small.
 """
 
 from __future__ import annotations
@@ -172,11 +172,8 @@ class JournalFlush:
         self.blocks = bool(syncs) or group is None or group.length > INLINE_BYTES_MAX
         self.ends: dict[tuple[int, int], int] = {}
         self._fd = -1
-        self._file = 0
         self._position = 0
-        self._incarnation = 0
-        self._synced_group = 0
-        self._first_sequence = 0
+        self._buffers: list[Buffer] = []
 
     def goes_to(
         self,
@@ -188,29 +185,26 @@ class JournalFlush:
         synced_group: int,
         first_sequence: int,
     ) -> None:
-        """Where the group is written."""
+        """Where the group is written. Its bytes are made here, on the loop: a thread that computes
+        takes turns with the loop, one that only writes and syncs does not."""
+        assert self.group is not None
         self._fd = fd
-        self._file = file
         self._position = position
-        self._incarnation = incarnation
-        self._synced_group = synced_group
-        self._first_sequence = first_sequence
+        self._buffers = encode_group(
+            self.group.parts,
+            length=self.group.length,
+            incarnation=incarnation,
+            number=self.number,
+            first_sequence=first_sequence,
+            synced_group=synced_group,
+            sequences=self.last_sequence - first_sequence + 1,
+            entries=self.group.entries,
+            file=file,
+        )
 
     def run(self) -> None:
         """Writes the group and syncs."""
-        group = self.group
-        if group is not None:
-            buffers = encode_group(
-                group.parts,
-                length=group.length,
-                incarnation=self._incarnation,
-                number=self.number,
-                first_sequence=self._first_sequence,
-                synced_group=self._synced_group,
-                sequences=self.last_sequence - self._first_sequence + 1,
-                entries=group.entries,
-                file=self._file,
-            )
-            self._disk.write(self._fd, buffers, self._position)
+        if self._buffers:
+            self._disk.write(self._fd, self._buffers, self._position)
         for fd in self.syncs:
             self._disk.sync(fd)
