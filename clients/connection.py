@@ -89,17 +89,8 @@ class Client:
             PartlySent: It has none for a later one; those before it were served.
         """
         async with self._turn:
-            rendered: list[bytes] = []
-            unsayable: Unsayable | None = None
-            owed = 0
-            for request in requests:
-                try:
-                    rendered += map(bytes, self._speaker.ask(request))
-                except Unsayable as error:
-                    unsayable = error
-                    break
-                owed += 1
-            replies = await self._exchange(b"".join(rendered), owed) if owed else []
+            data, owed, unsayable = tasks.rendered(self._speaker, requests)
+            replies = await self._exchange(data, owed) if owed else []
             if unsayable is not None:
                 raise PartlySent(unsayable, replies) if owed else unsayable
             return replies

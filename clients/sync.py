@@ -83,19 +83,10 @@ class SyncClient:
             Unsayable: The dialect has no words for the first; nothing was sent.
             PartlySent: It has none for a later one; those before it were served.
         """
-        rendered: list[bytes] = []
-        unsayable: Unsayable | None = None
-        owed = 0
-        for request in requests:
-            try:
-                rendered += map(bytes, self._speaker.ask(request))
-            except Unsayable as error:
-                unsayable = error
-                break
-            owed += 1
+        data, owed, unsayable = tasks.rendered(self._speaker, requests)
         replies: list[Reply | Failure] = []
         if owed:
-            self._send(b"".join(rendered))
+            self._send(data)
             while len(replies) < owed:
                 told = self._hear()
                 if not told.push:

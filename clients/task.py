@@ -18,10 +18,12 @@ from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.column import VarColumn
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.name import split_flat
+from dragoman.core.route import fnv1a_64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dragoman.codecs.base import Speaker
     from dragoman.core.batch import Record
     from dragoman.core.calls import Fetched, Followed, Produced, Request, TopicDescription
 
@@ -36,9 +38,18 @@ Offset = int | str
 FETCH_BYTES = 1 << 20
 RECORDS_MAX = 1 << 31
 """No limit: a wire without a word for one sends a whole reply anyway, which is then cut here."""
-_FNV_PRIME = 0x100000001B3
-_FNV_BASIS = 0xCBF29CE484222325
-_U64 = (1 << 64) - 1
+
+
+def rendered(speaker: Speaker, requests: Sequence[Request]) -> tuple[bytes, int, Unsayable | None]:
+    """The bytes of the requests up to the first that cannot be said, how many these are, and why
+    that one cannot."""
+    pieces: list[bytes] = []
+    for number, request in enumerate(requests):
+        try:
+            pieces += map(bytes, speaker.ask(request))
+        except Unsayable as error:
+            return b"".join(pieces), number, error
+    return b"".join(pieces), len(requests), None
 
 
 def one(request: Request) -> Task[Any]:
@@ -254,14 +265,6 @@ def _singly(name: str, rows: Rows, acks: calls.Acks, turn: int) -> Task[list[cal
     """A request a record."""
     return [_produce(name, [row], calls.ROUND_ROBIN, acks) for row in rows]
     yield ()
-
-
-def fnv1a_64(data: bytes) -> int:
-    """FNV-1a of 64 bits, the rule by which Cursus clients and servers spread keys."""
-    value = _FNV_BASIS
-    for byte in data:
-        value = (value ^ byte) * _FNV_PRIME & _U64
-    return value
 
 
 # ---------------------------------------------------------------- reading

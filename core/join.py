@@ -88,7 +88,7 @@ def gather(batches: list[RecordBatch]) -> list[RecordBatch]:
     """Joins the runs of small neighbours in a list of batches in offset order.
 
     A log that was written one record at a time would otherwise be rendered one record at a time.
-    What was joined is no longer small, so nothing is joined twice.
+    What was joined soon is no longer small, so a record is joined a few times at most.
     """
     if len(batches) < GATHERED_BATCHES_MIN:
         return batches

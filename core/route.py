@@ -13,6 +13,19 @@ if TYPE_CHECKING:
     from dragoman.core.partition import Partition, Topic
 
 
+_FNV_BASIS = 0xCBF29CE484222325
+_FNV_PRIME = 0x100000001B3
+_U64 = (1 << 64) - 1
+
+
+def fnv1a_64(data: bytes) -> int:
+    """FNV-1a of 64 bits, by which Cursus clients and servers spread keys over partitions."""
+    value = _FNV_BASIS
+    for byte in data:
+        value = (value ^ byte) * _FNV_PRIME & _U64
+    return value
+
+
 def route(directory: Directory, topic: Topic, way: Route) -> Partition:
     """Returns the partition; a choice of the client is always honoured.
 

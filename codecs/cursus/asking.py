@@ -9,11 +9,12 @@ from zlib import crc32
 from dragoman.codecs.base import Asked, HungUp, Refused
 from dragoman.codecs.cursus.columns import MESSAGE_BYTES
 from dragoman.codecs.cursus.command import POSITIONS, UNSERVED, Command
-from dragoman.codecs.cursus.publish import ACKS, fnv1a_64, one_record
+from dragoman.codecs.cursus.publish import ACKS, one_record
 from dragoman.codecs.cursus.translate import AckTag, Style, Tag, printable
 from dragoman.core import calls
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.name import split_flat
+from dragoman.core.route import fnv1a_64
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,18 +17,6 @@ ACKS: Final[dict[bytes, calls.Acks]] = {
 }
 """What `acks` may be, and means."""
 
-_FNV_BASIS: Final = 0xCBF29CE484222325
-_FNV_PRIME: Final = 0x100000001B3
-_U64: Final = (1 << 64) - 1
-
-
-def fnv1a_64(data: bytes) -> int:
-    """FNV-1a of 64 bits, by which a PUBLISH with a key chooses its partition."""
-    value = _FNV_BASIS
-    for byte in data:
-        value = (value ^ byte) * _FNV_PRIME & _U64
-    return value
-
 
 def one_record(
     value: bytes, key: bytes = b"", *, producer: bytes = b"", epoch: int = 0, sequence: int = 0

@@ -84,7 +84,7 @@ class PartitionLog:
     def in_tail(self, offset: int, bytes_max: int) -> list[RecordBatch]:
         """Batches from the one that holds `offset` on; `offset` is at or after `tail_start`.
 
-        Small neighbours are joined once, here, for this reader and all that follow.
+        Small neighbours are joined here, for this reader and all that follow.
         """
         tail = self.tail
         at = max(bisect_right(self.bases, offset) - 1, self.gone)

@@ -65,8 +65,10 @@ class ColdCache:
     def put(self, log: PartitionLog, batches: list[RecordBatch]) -> list[RecordBatch]:
         """Keeps batches, small neighbours joined; returns them, or those that were kept before."""
         kept = []
+        # Joined before the lock is taken, for which the loop may be waiting.
+        batches = gather(batches)
         with self._lock:
-            for batch in gather(batches):
+            for batch in batches:
                 known = log.cold.get(batch.base_offset)
                 if known is not None:
                     kept.append(known if known.next_offset == batch.next_offset else batch)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.codecs.cursus.publish import fnv1a_64, one_record
+from dragoman.codecs.cursus.publish import one_record
+from dragoman.core.route import fnv1a_64
 
 
 @pytest.mark.parametrize(
