@@ -5,6 +5,9 @@ dialect knows it. Offsets are absolute; `next_offset`, `log_end_offset` and `hig
 exclusive. Partitions count from 0. Sizes are bytes, times microseconds unless the name says
 otherwise.
 
+A group is named by `group`, or where `group_number` is not 0 by the number by which a numbering
+dialect knows it; a group of that number which does not exist yet is named by its digits.
+
 A request that is refused is answered by `core.error.Failure` instead of its reply.
 """
 
@@ -61,6 +64,8 @@ class Produce:
     Attributes:
         batch: Its columns and producer; the engine assigns offsets and timestamps.
         create_partitions: Where the topic is missing, create it with so many; 0 refuses.
+        idempotent: Check the sequences of the batch's producers, whatever the topic says.
+        dedupe: The topic's window of payloads applies, if it has one (`TopicConfig.dedupe_ms`).
     """
 
     topic: Key
@@ -69,6 +74,8 @@ class Produce:
     namespace: Key = DEFAULT_NAMESPACE
     acks: Acks = Acks.LEADER
     create_partitions: int = 0
+    idempotent: bool = False
+    dedupe: bool = False
 
 
 @dataclass(slots=True)
@@ -77,7 +84,8 @@ class Produced:
 
     Attributes:
         base_offset, count: The records have base_offset ... base_offset + count - 1; a client of a
-            dialect that does not tell it reads -1.
+            dialect that does not tell it reads -1. A duplicate has the offsets of the original, or
+            -1 where these are no longer known.
         high_watermark: As it stands when the reply leaves (0 at first).
     """
 
@@ -143,6 +151,10 @@ class Whence(Enum):
     """The larger of the committed offset and `offset`."""
 
 
+ASSIGNED = -1
+"""For `Fetch.partition`: the next of those that the connection's member of `group` owns."""
+
+
 class OffsetKind(Enum):
     """Whose committed offset it is: two separate maps."""
 
@@ -162,6 +174,7 @@ class Fetch:
         wait_us: Long poll: with nothing to read, answer when something is, or after this long.
         strict: An offset below the log start is OFFSET_OUT_OF_RANGE; otherwise reading begins
             there.
+        partition: A number, or ASSIGNED.
         group: Whose committed offset COMMITTED and MAX_COMMITTED mean; also for `auto_commit`.
         auto_commit: Commit the offset after the last record returned, if any.
         create_partitions: As in `Produce`.
@@ -182,6 +195,7 @@ class Fetch:
     kind: OffsetKind = OffsetKind.GROUP
     auto_commit: bool = False
     create_partitions: int = 0
+    group_number: int = 0
 
 
 class BatchSlice(NamedTuple):
@@ -266,13 +280,30 @@ class Followed:
 # ---------------------------------------------------------------- namespaces and topics
 
 
+class Role(Enum):
+    """Whether this server takes records for a partition."""
+
+    LEADER = "leader"
+    FOLLOWER = "follower"
+
+
 @dataclass(slots=True)
 class TopicConfig:
-    """Settings of one topic; 0 means the server's default (for retention: keep for ever)."""
+    """Settings of one topic; 0 means the server's default (for retention: keep for ever).
+
+    Attributes:
+        idempotent: Sequences of all producers are checked, whether a batch asks for it or not.
+        compact: Of records with the same key only the newest is kept for long.
+        tombstone_ms: So long a record that deletes its key outlives the compaction of its key.
+        dedupe_ms: Of direct publishes with the same payload within so long, one is kept; 0 for all.
+    """
 
     retention_ms: int = 0
     retention_bytes: int = 0
     idempotent: bool = False
+    compact: bool = False
+    tombstone_ms: int = 0
+    dedupe_ms: int = 0
 
 
 @dataclass(slots=True)
@@ -312,7 +343,13 @@ class DescribeNamespace:
 
 @dataclass(slots=True)
 class PartitionDescription:
-    """One partition as it stands."""
+    """One partition as it stands.
+
+    Attributes:
+        role: Whether this server leads it.
+        in_sync: The replicas in sync, this server as 0 first.
+        under_replicated: They are fewer than the server wants.
+    """
 
     partition: int
     created_us: int
@@ -321,6 +358,9 @@ class PartitionDescription:
     high_watermark: int
     size_bytes: int
     segments: int
+    role: Role = Role.LEADER
+    in_sync: tuple[int, ...] = (0,)
+    under_replicated: bool = False
 
 
 @dataclass(slots=True)
@@ -463,6 +503,84 @@ class TopicDeleted:
 
 
 @dataclass(slots=True)
+class DeleteRecords:
+    """Delete the records of one partition below an offset; at most all that are visible.
+
+    Attributes:
+        before: The first offset that stays; -1 for the high watermark.
+    """
+
+    topic: Key
+    partition: int
+    before: int
+    namespace: Key = DEFAULT_NAMESPACE
+
+
+@dataclass(slots=True)
+class RecordsDeleted:
+    """Reply of DeleteRecords."""
+
+    partition: int
+    log_start_offset: int
+
+
+@dataclass(slots=True)
+class SetRole:
+    """Make this server a partition's leader or follower.
+
+    Attributes:
+        create_partitions: As in `Produce`.
+    """
+
+    topic: Key
+    partition: int
+    role: Role
+    namespace: Key = DEFAULT_NAMESPACE
+    create_partitions: int = 0
+
+
+@dataclass(slots=True)
+class RoleSet:
+    """Reply of SetRole."""
+
+    partition: int
+    role: Role
+    high_watermark: int
+
+
+@dataclass(slots=True)
+class ReportReplica:
+    """A replica says how far it has copied a partition.
+
+    Attributes:
+        replica: 1 to the replication factor - 1; this server is 0.
+        offset: The last offset that it has; it counts at most as the log's end, and never falls.
+    """
+
+    topic: Key
+    partition: int
+    replica: int
+    offset: int
+    namespace: Key = DEFAULT_NAMESPACE
+
+
+@dataclass(slots=True)
+class ReplicaReported:
+    """Reply of ReportReplica.
+
+    Attributes:
+        in_sync: The replicas in sync, in order, this server as 0 first.
+        under_replicated: They are fewer than the server wants.
+    """
+
+    partition: int
+    replica: int
+    high_watermark: int
+    in_sync: tuple[int, ...]
+    under_replicated: bool
+
+
+@dataclass(slots=True)
 class ListTopics:
     """The topics of one namespace, or of all where it is None."""
 
@@ -515,6 +633,7 @@ class CommitOffset:
     generation: int | None = None
     monotonic: bool = False
     within_log: bool = False
+    group_number: int = 0
 
 
 @dataclass(slots=True)
@@ -533,6 +652,7 @@ class FetchOffset:
     partition: int
     namespace: Key = DEFAULT_NAMESPACE
     kind: OffsetKind = OffsetKind.GROUP
+    group_number: int = 0
 
 
 @dataclass(slots=True)
@@ -559,6 +679,7 @@ class JoinGroup:
         member: The id that the dialect gave it; joining again with a known id does not rebalance.
         assume_partitions: Where the topic is missing, assign over so many; 0 refuses.
         bound: The member lives as long as its connection instead of by heartbeats.
+        must_exist: A group that was never made or joined is UNKNOWN_GROUP instead of made now.
     """
 
     topic: Key
@@ -569,6 +690,8 @@ class JoinGroup:
     session_timeout_us: int = 10_000_000
     assume_partitions: int = 0
     bound: bool = False
+    must_exist: bool = False
+    group_number: int = 0
 
 
 @dataclass(slots=True)
@@ -619,6 +742,7 @@ class LeaveGroup:
     member: str
     generation: int | None = None
     namespace: Key = DEFAULT_NAMESPACE
+    group_number: int = 0
 
 
 @dataclass(slots=True)
@@ -627,6 +751,105 @@ class GroupLeft:
 
     member: str
     known: bool
+
+
+@dataclass(slots=True)
+class CreateGroup:
+    """Make a group without members. `number` 0 takes the next free one of its topic."""
+
+    topic: Key
+    group: str
+    number: int = 0
+    namespace: Key = DEFAULT_NAMESPACE
+
+
+@dataclass(slots=True)
+class DeleteGroup:
+    """Delete a group with its members and committed offsets."""
+
+    topic: Key
+    group: str
+    namespace: Key = DEFAULT_NAMESPACE
+    group_number: int = 0
+
+
+@dataclass(slots=True)
+class DescribeGroup:
+    """One group with its members."""
+
+    topic: Key
+    group: str
+    namespace: Key = DEFAULT_NAMESPACE
+    group_number: int = 0
+
+
+@dataclass(slots=True)
+class ListGroups:
+    """The groups of one topic, or of all topics where it is None."""
+
+    topic: Key | None = None
+    namespace: Key = DEFAULT_NAMESPACE
+
+
+@dataclass(slots=True)
+class MemberDescription:
+    """One member as it stands.
+
+    Attributes:
+        bound: It lives as long as its connection.
+    """
+
+    member: str
+    dialect: str
+    partitions: tuple[int, ...]
+    bound: bool
+
+
+@dataclass(slots=True)
+class GroupDescription:
+    """One group as it stands.
+
+    Attributes:
+        partition_count: Of its topic, or as its first member assumed.
+        members: By member id.
+    """
+
+    namespace: str
+    topic: str
+    name: str
+    number: int
+    generation: int
+    assignor: Assignor
+    partition_count: int
+    members: list[MemberDescription]
+
+
+@dataclass(slots=True)
+class GroupCreated:
+    """Reply of CreateGroup."""
+
+    group: GroupDescription
+
+
+@dataclass(slots=True)
+class GroupDeleted:
+    """Reply of DeleteGroup."""
+
+    name: str
+
+
+@dataclass(slots=True)
+class GroupDescribed:
+    """Reply of DescribeGroup."""
+
+    group: GroupDescription
+
+
+@dataclass(slots=True)
+class GroupsListed:
+    """Reply of ListGroups, by number."""
+
+    groups: list[GroupDescription]
 
 
 @dataclass(slots=True)

@@ -1,5 +1,5 @@
-"""What exists: namespaces, topics, partitions and committed offsets, with the one function that
-changes it.
+"""What exists: namespaces, topics, partitions, committed offsets, groups and producers, with the
+one function that changes it.
 
 The engine keeps one as its live state; the store folds journal entries into another for checkpoints
 and recovery. The same changes in the same order give the same catalog.
@@ -17,14 +17,65 @@ if TYPE_CHECKING:
     from dragoman.core.change import Change
 
 
+RANGES_MAX = 16
+"""Runs of appended sequences that are remembered of one producer; a producer that writes alone has
+one."""
+
+
+@dataclass(slots=True)
+class ProducerState:
+    """An idempotent producer of one partition.
+
+    Attributes:
+        ranges: (first sequence, last sequence, offset of the first), oldest first. What follows on
+            in both sequence and offset is one.
+        last_us: Append time of its newest batch.
+    """
+
+    epoch: int
+    last_us: int
+    ranges: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def add(self, first: int, last: int, base_offset: int, timestamp_us: int) -> None:
+        """The sequences `first` to `last` were appended from `base_offset` on."""
+        ranges = self.ranges
+        if ranges:
+            start, end, base = ranges[-1]
+            if first == end + 1 and base_offset == base + (first - start):
+                ranges[-1] = (start, last, base)
+                self.last_us = timestamp_us
+                return
+        ranges.append((first, last, base_offset))
+        del ranges[:-RANGES_MAX]
+        self.last_us = timestamp_us
+
+
 @dataclass(slots=True)
 class PartitionState:
-    """One partition's ends. `next_offset` and `last_timestamp_us` follow from its batches."""
+    """One partition's ends. `next_offset` and `last_timestamp_us` follow from its batches.
+
+    Attributes:
+        is_follower: Another server leads it: nothing is produced to it here.
+        producers: Idempotent producers by name, their bytes read as Latin-1.
+    """
 
     created_us: int
     log_start_offset: int = 0
     next_offset: int = 0
     last_timestamp_us: int = 0
+    is_follower: bool = False
+    producers: dict[str, ProducerState] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class GroupState:
+    """One consumer group since its newest generation; the fields are those of `change.GroupPut`."""
+
+    number: int
+    generation: int
+    assignor: str
+    partitions: int
+    members: list[list[str | int | bool]]
 
 
 @dataclass(slots=True)
@@ -61,6 +112,7 @@ class Catalog:
         topics: By topic id.
         topic_ids_used, namespace_numbers_used: The highest ever given (the default namespace's
             aside).
+        groups: Of each (namespace number, topic name), by their names.
         log_epoch: Raised at each unclean start.
     """
 
@@ -68,6 +120,7 @@ class Catalog:
         self.namespaces: dict[str, NamespaceState] = {}
         self.namespaces_by_number: dict[int, NamespaceState] = {}
         self.topics: dict[int, TopicState] = {}
+        self.groups: dict[tuple[int, str], dict[str, GroupState]] = {}
         self.topic_ids_used = 0
         self.namespace_numbers_used = 0
         self.log_epoch = 0
@@ -83,6 +136,8 @@ class Catalog:
                 del self.namespaces[namespace.name]
                 for topic in namespace.topics.values():
                     del self.topics[topic.topic_id]
+                for home in [home for home in self.groups if home[0] == number]:
+                    del self.groups[home]
             case ch.TopicPut():
                 self._put_topic(change)
             case ch.TopicDropped(topic_id):
@@ -90,6 +145,7 @@ class Catalog:
                 namespace = self.namespaces_by_number[topic.namespace_number]
                 del namespace.topics[topic.name]
                 del namespace.by_number[topic.number]
+                self.groups.pop((topic.namespace_number, topic.name), None)
             case ch.Trimmed(topic_id, partition, log_start_offset):
                 if (state := self.partition(topic_id, partition)) is not None:
                     state.log_start_offset = max(state.log_start_offset, log_start_offset)
@@ -97,6 +153,20 @@ class Catalog:
             case ch.OffsetPut(topic_id, kind, group, partition, offset):
                 if (found := self.topics.get(topic_id)) is not None:
                     found.offsets.setdefault((kind, group), {})[partition] = offset
+            case ch.GroupPut():
+                groups = self.groups.setdefault((change.namespace_number, change.topic), {})
+                groups[change.group] = GroupState(*change[3:])
+            case ch.GroupDropped():
+                self._drop_group(change)
+            case ch.ProducerPut():
+                self._put_producer(change)
+            case ch.ProducersExpired(topic_id, partition, before_us):
+                if (state := self.partition(topic_id, partition)) is not None:
+                    for name in [n for n, p in state.producers.items() if p.last_us < before_us]:
+                        del state.producers[name]
+            case ch.RolePut(topic_id, partition, is_follower):
+                if (state := self.partition(topic_id, partition)) is not None:
+                    state.is_follower = is_follower
             case ch.EpochRaised(log_epoch):
                 self.log_epoch = log_epoch
             case _:
@@ -116,6 +186,28 @@ class Catalog:
         if topic is None or partition >= len(topic.partitions):
             return None
         return topic.partitions[partition]
+
+    def _put_producer(self, change: ch.ProducerPut) -> None:
+        state = self.partition(change.topic_id, change.partition)
+        if state is None:
+            return
+        producer = state.producers.get(change.producer)
+        if producer is None or producer.epoch != change.epoch:
+            producer = state.producers[change.producer] = ProducerState(change.epoch, 0)
+        producer.add(
+            change.first_sequence, change.last_sequence, change.base_offset, change.timestamp_us
+        )
+
+    def _drop_group(self, change: ch.GroupDropped) -> None:
+        home = (change.namespace_number, change.topic)
+        groups = self.groups.get(home, {})
+        groups.pop(change.group, None)
+        if not groups:
+            self.groups.pop(home, None)
+        namespace = self.namespaces_by_number.get(change.namespace_number)
+        topic = None if namespace is None else namespace.topics.get(change.topic)
+        if topic is not None:
+            topic.offsets.pop(("group", change.group), None)
 
     def _put_namespace(self, change: ch.NamespacePut) -> None:
         known = self.namespaces_by_number.get(change.number)
@@ -147,6 +239,10 @@ class Catalog:
             self.topic_ids_used = max(self.topic_ids_used, topic.topic_id)
         else:
             del namespace.topics[topic.name]
+            if topic.name != change.name:
+                groups = self.groups.pop((namespace.number, topic.name), None)
+                if groups is not None:
+                    self.groups[namespace.number, change.name] = groups
             topic.name = change.name
             topic.config = change.config
         namespace.topics[topic.name] = topic
@@ -186,6 +282,16 @@ class Catalog:
                             "log_start_offset": partition.log_start_offset,
                             "next_offset": partition.next_offset,
                             "last_timestamp_us": partition.last_timestamp_us,
+                            "is_follower": partition.is_follower,
+                            "producers": [
+                                {
+                                    "producer": name,
+                                    "epoch": producer.epoch,
+                                    "last_us": producer.last_us,
+                                    "ranges": producer.ranges,
+                                }
+                                for name, producer in partition.producers.items()
+                            ],
                         }
                         for partition in topic.partitions
                     ],
@@ -196,6 +302,20 @@ class Catalog:
                     ],
                 }
                 for topic in self.topics.values()
+            ],
+            "groups": [
+                {
+                    "namespace_number": namespace_number,
+                    "topic": topic_name,
+                    "group": name,
+                    "number": group.number,
+                    "generation": group.generation,
+                    "assignor": group.assignor,
+                    "partitions": group.partitions,
+                    "members": group.members,
+                }
+                for (namespace_number, topic_name), groups in self.groups.items()
+                for name, group in groups.items()
             ],
         }
 
@@ -224,9 +344,16 @@ class Catalog:
                 state.log_start_offset = partition["log_start_offset"]
                 state.next_offset = partition["next_offset"]
                 state.last_timestamp_us = partition["last_timestamp_us"]
+                state.is_follower = partition.get("is_follower", False)
+                for known in partition.get("producers", ()):
+                    state.producers[known["producer"]] = ProducerState(
+                        known["epoch"], known["last_us"], [tuple(r) for r in known["ranges"]]
+                    )
             for entry in row["offsets"]:
                 committed = topic.offsets.setdefault((entry["kind"], entry["group"]), {})
                 committed[entry["partition"]] = entry["offset"]
+        for row in data.get("groups", ()):
+            catalog.apply(ch.GroupPut(**row))
         catalog.log_epoch = data["log_epoch"]
         catalog.topic_ids_used = data["topic_ids_used"]
         catalog.namespace_numbers_used = data["namespace_numbers_used"]

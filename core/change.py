@@ -68,6 +68,70 @@ class OffsetPut(NamedTuple):
     offset: int
 
 
+class GroupPut(NamedTuple):
+    """A consumer group as it stands since its newest generation; replaces what was known of it.
+
+    Attributes:
+        topic: By name: a group may form before its topic exists.
+        number: What numbering dialects call it within its topic.
+        partitions: How many its generation was dealt.
+        members: One `[id, dialect, session timeout in microseconds, bound]` each; a bound member
+            lives as long as its connection, so none of them outlives a restart.
+    """
+
+    namespace_number: int
+    topic: str
+    group: str
+    number: int
+    generation: int
+    assignor: str
+    partitions: int
+    members: list[list[str | int | bool]]
+
+
+class GroupDropped(NamedTuple):
+    """A consumer group was deleted, with its committed offsets."""
+
+    namespace_number: int
+    topic: str
+    group: str
+
+
+class ProducerPut(NamedTuple):
+    """What an idempotent producer appended last; it follows its batch within the same group.
+
+    Attributes:
+        producer: The producer's name, its bytes read as Latin-1.
+        base_offset: Of the record with `first_sequence`; the rest follow it.
+        timestamp_us: The append time.
+    """
+
+    topic_id: int
+    partition: int
+    producer: str
+    epoch: int
+    first_sequence: int
+    last_sequence: int
+    base_offset: int
+    timestamp_us: int
+
+
+class ProducersExpired(NamedTuple):
+    """Producers of a partition that appended nothing since `before_us` are forgotten."""
+
+    topic_id: int
+    partition: int
+    before_us: int
+
+
+class RolePut(NamedTuple):
+    """A partition became a follower of another server's, or its leader again."""
+
+    topic_id: int
+    partition: int
+    is_follower: bool
+
+
 class EpochRaised(NamedTuple):
     """The log epoch, raised at each start that was not clean."""
 
@@ -75,7 +139,18 @@ class EpochRaised(NamedTuple):
 
 
 Change = (
-    NamespacePut | NamespaceDropped | TopicPut | TopicDropped | Trimmed | OffsetPut | EpochRaised
+    NamespacePut
+    | NamespaceDropped
+    | TopicPut
+    | TopicDropped
+    | Trimmed
+    | OffsetPut
+    | GroupPut
+    | GroupDropped
+    | ProducerPut
+    | ProducersExpired
+    | RolePut
+    | EpochRaised
 )
 
 _KINDS: dict[str, type[Change]] = {
@@ -85,6 +160,11 @@ _KINDS: dict[str, type[Change]] = {
     "topic-drop": TopicDropped,
     "trim": Trimmed,
     "offset": OffsetPut,
+    "group": GroupPut,
+    "group-drop": GroupDropped,
+    "producer": ProducerPut,
+    "producers-expire": ProducersExpired,
+    "role": RolePut,
     "epoch": EpochRaised,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}

@@ -34,6 +34,7 @@ class WorkLane(Enum):
     FLUSH = "flush"
     SEGMENT = "segment"
     CHECKPOINT = "checkpoint"
+    COMPACT = "compact"
     READ = "read"
 
 

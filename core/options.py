@@ -15,8 +15,21 @@ class EngineOptions:
         namespaces_max, topics_max: Things that a peer can make without end otherwise.
         groups_max: Consumer groups held in memory, where groups without a member make room first;
             and groups and consumers with committed offsets, of all topics together.
+        group_members_max: Members of one group; each new generation is journaled with all of them.
+        record_bytes_max: The largest value of one record.
+        request_bytes_max: The largest sum of what one request appends, at rest.
+        producer_idle_us: An idempotent producer that appended nothing for so long is forgotten.
+        producers_max: Idempotent producers of all partitions together; the idlest make room.
+        dedupe_entries_max: Payloads remembered for all topics together; the oldest make room.
+        replication_factor: Replicas of each partition as the V1 document counts them, this server
+            among them.
+        in_sync_min: Replicas that must be in sync for acks=all; 1 is this server alone.
+        replica_lag_max: A replica is in sync while it lacks at most so many records.
+        replica_lag_timeout_us: A replica that reported nothing for so long is not in sync.
+        acks_all_timeout_us: So long a produce with acks=all waits for replicas.
         retention_ms, retention_bytes: For topics that name none themselves; 0 keeps for ever.
         retention_check_us: How often every partition is asked for what has expired.
+        tombstone_ms: For compacted topics that name no grace period themselves.
         long_poll_max_us: The longest that a fetch may wait, whatever it asks for.
     """
 
@@ -25,7 +38,19 @@ class EngineOptions:
     namespaces_max: int = 10_000
     topics_max: int = 100_000
     groups_max: int = 100_000
+    group_members_max: int = 1000
+    record_bytes_max: int = 32 * 1024 * 1024
+    request_bytes_max: int = 64 * 1024 * 1024
+    producer_idle_us: int = 1_800_000_000
+    producers_max: int = 100_000
+    dedupe_entries_max: int = 1_000_000
+    replication_factor: int = 3
+    in_sync_min: int = 1
+    replica_lag_max: int = 0
+    replica_lag_timeout_us: int = 10_000_000
+    acks_all_timeout_us: int = 2_000_000
     retention_ms: int = 0
     retention_bytes: int = 0
     retention_check_us: int = 5_000_000
+    tombstone_ms: int = 86_400_000
     long_poll_max_us: int = 300_000_000

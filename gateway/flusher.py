@@ -60,6 +60,7 @@ class Flusher:
             WorkLane.FLUSH: Workers("flush", 1, self._done, self._wakeup.signal),
             WorkLane.SEGMENT: Workers("segment", 1, self._done, self._wakeup.signal),
             WorkLane.CHECKPOINT: Workers("checkpoint", 1, self._done, self._wakeup.signal),
+            WorkLane.COMPACT: Workers("compact", 1, self._done, self._wakeup.signal),
             WorkLane.READ: Workers("pool", POOL_THREADS, self._done, self._wakeup.signal),
         }
         self._quiet = trio.Event()

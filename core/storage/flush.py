@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.core.batch import RecordBatch, encode_batch
-from dragoman.core.change import OffsetPut
+from dragoman.core.change import GroupPut, OffsetPut, ProducerPut
 from dragoman.core.interface import WorkLane
 from dragoman.core.join import can_join, join_batches
 from dragoman.core.storage.group import HEADER_BYTES, batch_entry, change_entry, encode_group
@@ -30,6 +30,8 @@ JOINED_RECORDS_MAX = 64
 """A batch of more records stays as it is: joining costs by the record, keeping by the batch."""
 SMALL_BYTES_MAX = 64 * 1024
 """A batch larger than this stays as it is."""
+_PASSED = frozenset((OffsetPut, GroupPut, ProducerPut))
+"""Changes that a run of neighbouring batches may pass: they say nothing about files."""
 
 
 class PendingBatch(NamedTuple):
@@ -132,7 +134,7 @@ def build_group(items: Sequence[PendingBatch | PendingChange]) -> Group:
             sizes[log] = size if small else JOINED_BYTES_MAX
             continue
         sequence, change = item  # type: ignore[misc]
-        if type(change) is not OffsetPut:
+        if type(change) not in _PASSED:
             for log, run in runs.items():
                 group.add_batch(log, join_batches(run))
             runs.clear()

@@ -1,15 +1,16 @@
 """What the journal's entries since the last checkpoint mean for the catalog, in little room.
 
-Committed offsets and log ends are overwritten far more often than anything else changes, so between
-two changes of another kind only the newest of each is kept. The order that matters is kept: nothing
-moves across a change that makes, drops, trims or renames.
+Committed offsets, log ends, groups and producers change far more often than anything else, so
+between two changes of another kind only the newest of each is kept. The order that matters is kept:
+nothing moves across a change that makes, drops, trims or renames.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dragoman.core.change import OffsetPut
+from dragoman.core.catalog import ProducerState
+from dragoman.core.change import GroupPut, OffsetPut, ProducerPut
 from dragoman.core.storage.flush import Appended
 
 if TYPE_CHECKING:
@@ -30,11 +31,14 @@ class Folding:
         self._changes: list[Change | Appended] = []
         self._ends: dict[tuple[int, int], Appended] = {}
         self._offsets: dict[tuple[int, str, str, int], OffsetPut] = {}
+        self._groups: dict[tuple[int, str, str], GroupPut] = {}
+        self._producers: dict[tuple[int, int, str], ProducerState] = {}
 
     @property
     def steps(self) -> int:
         """How much there is to apply."""
-        return len(self._changes) + len(self._ends) + len(self._offsets)
+        newest = len(self._ends) + len(self._offsets) + len(self._groups) + len(self._producers)
+        return len(self._changes) + newest
 
     def add(self, folds: Iterable[Change | Appended]) -> None:
         """Takes the entries of the next group."""
@@ -44,6 +48,10 @@ class Folding:
             elif type(fold) is OffsetPut:
                 key = (fold.topic_id, fold.kind, fold.group, fold.partition)
                 self._offsets[key] = fold
+            elif type(fold) is ProducerPut:
+                self._add_producer(fold)
+            elif type(fold) is GroupPut:
+                self._groups[fold.namespace_number, fold.topic, fold.group] = fold
             else:
                 self._settle()
                 self._changes.append(fold)
@@ -55,11 +63,29 @@ class Folding:
             apply_fold(catalog, fold)
         self._changes.clear()
 
+    def _add_producer(self, put: ProducerPut) -> None:
+        key = (put.topic_id, put.partition, put.producer)
+        state = self._producers.get(key)
+        if state is None or state.epoch != put.epoch:
+            state = self._producers[key] = ProducerState(put.epoch, 0)
+        state.add(put.first_sequence, put.last_sequence, put.base_offset, put.timestamp_us)
+
     def _settle(self) -> None:
-        self._changes.extend(self._ends.values())
-        self._changes.extend(self._offsets.values())
+        changes = self._changes
+        changes.extend(self._ends.values())
+        changes.extend(self._offsets.values())
+        changes.extend(self._groups.values())
+        for (topic_id, partition, name), state in self._producers.items():
+            for first, last, base in state.ranges:
+                changes.append(
+                    ProducerPut(
+                        topic_id, partition, name, state.epoch, first, last, base, state.last_us
+                    )
+                )
         self._ends.clear()
         self._offsets.clear()
+        self._groups.clear()
+        self._producers.clear()
 
 
 def apply_fold(catalog: Catalog, fold: Change | Appended) -> None:

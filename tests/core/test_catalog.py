@@ -147,3 +147,64 @@ def test_changes_read_back_give_the_same_catalog_and_so_does_its_json(
         replayed.apply(decode_change(encode_change(change)))
     assert replayed.to_json() == live.to_json()
     assert Catalog.from_json(live.to_json()).to_json() == live.to_json()
+
+
+def test_a_producer_that_writes_alone_has_one_range_however_long_it_writes() -> None:
+    catalog = with_topic()
+    for n in range(100):
+        catalog.apply(ch.ProducerPut(1, 0, "p", 1, 2 * n, 2 * n + 1, 2 * n, n))
+    producer = catalog.topics[1].partitions[0].producers["p"]
+    assert producer.ranges == [(0, 199, 0)]
+    assert producer.last_us == 99
+
+
+def test_a_new_epoch_begins_a_producer_anew() -> None:
+    catalog = with_topic()
+    catalog.apply(ch.ProducerPut(1, 0, "p", 1, 0, 9, 0, 1))
+    catalog.apply(ch.ProducerPut(1, 0, "p", 2, 5, 5, 10, 2))
+    producer = catalog.topics[1].partitions[0].producers["p"]
+    assert (producer.epoch, producer.ranges) == (2, [(5, 5, 10)])
+
+
+def test_idle_producers_are_forgotten_by_their_last_append() -> None:
+    catalog = with_topic()
+    catalog.apply(ch.ProducerPut(1, 0, "old", 1, 0, 0, 0, 5))
+    catalog.apply(ch.ProducerPut(1, 0, "new", 1, 0, 0, 1, 6))
+    catalog.apply(ch.ProducersExpired(1, 0, 6))
+    assert list(catalog.topics[1].partitions[0].producers) == ["new"]
+
+
+def group_put(topic: str = "t", generation: int = 1) -> ch.GroupPut:
+    return ch.GroupPut(DEFAULT_NAMESPACE_NUMBER, topic, "g", 1, generation, "range", 2, [])
+
+
+def test_groups_follow_their_topic_and_go_with_it() -> None:
+    catalog = with_topic()
+    catalog.apply(group_put())
+    catalog.apply(group_put(generation=2))
+    catalog.apply(topic_put(name="renamed"))
+    home = (DEFAULT_NAMESPACE_NUMBER, "renamed")
+    assert catalog.groups == {home: {"g": catalog.groups[home]["g"]}}
+    assert catalog.groups[home]["g"].generation == 2
+    catalog.apply(ch.TopicDropped(1))
+    assert catalog.groups == {}
+
+
+def test_a_deleted_group_takes_its_committed_offsets_along() -> None:
+    catalog = with_topic()
+    catalog.apply(group_put())
+    catalog.apply(ch.OffsetPut(1, "group", "g", 0, 5))
+    catalog.apply(ch.GroupDropped(DEFAULT_NAMESPACE_NUMBER, "t", "g"))
+    assert catalog.groups == {}
+    assert catalog.topics[1].offsets == {}
+
+
+def test_groups_roles_and_producers_are_read_back() -> None:
+    catalog = with_topic()
+    catalog.apply(group_put())
+    catalog.apply(ch.RolePut(1, 1, True))
+    catalog.apply(ch.ProducerPut(1, 0, "p", 1, 0, 9, 0, 1))
+    again = Catalog.from_json(catalog.to_json())
+    assert again.to_json() == catalog.to_json()
+    assert again.topics[1].partitions[1].is_follower
+    assert again.topics[1].partitions[0].producers["p"].ranges == [(0, 9, 0)]

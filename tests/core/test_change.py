@@ -16,6 +16,11 @@ EXAMPLES: list[Change] = [
     ch.TopicDropped(1),
     ch.Trimmed(1, 0, 2**62),
     ch.OffsetPut(1, "group", "g", 0, -(2**63)),
+    ch.GroupPut(3, "t", "g", 1, 2, "range", 3, [["m", "v1", 10_000_000, False]]),
+    ch.GroupDropped(3, "t", "g"),
+    ch.ProducerPut(1, 0, "p\xff", 2**62, 0, 2**64 - 1, 5, 7),
+    ch.ProducersExpired(1, 0, 9),
+    ch.RolePut(1, 0, True),
     ch.EpochRaised(4),
 ]
 
