@@ -15,7 +15,7 @@ from dragoman.core.storage.options import StorageOptions
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from support.simdisk import SimDisk
+    from dragoman.simulation.disk import SimDisk
 
 KIB = 1024
 SMALL: dict[str, Any] = {

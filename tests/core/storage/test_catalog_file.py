@@ -14,7 +14,7 @@ from dragoman.core.storage.catalog_file import (
     write_catalog,
 )
 from dragoman.core.storage.layout import Layout
-from support.simdisk import SimDisk
+from dragoman.simulation.disk import SimDisk
 
 
 def written(sequence: int = 7) -> tuple[SimDisk, Layout, CatalogImage]:

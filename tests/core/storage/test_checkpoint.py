@@ -10,7 +10,7 @@ from dragoman.core.error import EngineError, ErrorCode
 from dragoman.core.storage.catalog_file import catalog_sequences, read_catalog
 from dragoman.core.storage.checkpointer import SPACING_US
 from dragoman.core.storage.layout import Layout
-from support.simdisk import SimDisk
+from dragoman.simulation.disk import SimDisk
 from support.store import Driven, read_all
 
 LAYOUT = Layout("data")

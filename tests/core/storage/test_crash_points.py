@@ -14,8 +14,8 @@ import pytest
 from dragoman.core import change as ch
 from dragoman.core.error import EngineError
 from dragoman.core.store import StoreFull, StoreOverloaded
+from dragoman.simulation.disk import PowerCut, SimDisk
 from support.effort import effort
-from support.simdisk import PowerCut, SimDisk
 from support.store import Driven, read_all
 
 POINTS = effort("CRASH_POINTS", 200)

@@ -10,8 +10,8 @@ import pytest
 from dragoman.core.storage.group import BLOCK, GroupAt, aligned, scan_groups
 from dragoman.core.storage.verify import verify
 from dragoman.core.store import StoreDamage
+from dragoman.simulation.disk import SimDisk
 from support.effort import effort
-from support.simdisk import SimDisk
 from support.store import Driven, read_all, read_at
 
 FLIP_STEP = effort("CRASH_FLIP_STEP", 7)

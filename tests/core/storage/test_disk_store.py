@@ -12,7 +12,7 @@ from dragoman.core.storage.disk_store import DiskStore
 from dragoman.core.storage.error import StorageError
 from dragoman.core.storage.options import Durability
 from dragoman.core.store import StoreOverloaded
-from support.simdisk import SimDisk
+from dragoman.simulation.disk import SimDisk
 from support.store import Driven, read_all, read_at, small_options
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman.core.storage.files import OpenFiles
-from support.simdisk import SimDisk
+from dragoman.simulation.disk import SimDisk
 
 
 def opened(limit: int) -> tuple[SimDisk, OpenFiles]:

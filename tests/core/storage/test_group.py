@@ -16,7 +16,7 @@ from dragoman.core.storage.group import (
     read_entries,
     scan_groups,
 )
-from support.simdisk import SimDisk
+from dragoman.simulation.disk import SimDisk
 
 CHANGE = OffsetPut(1, "group", "ü", 0, 7)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dragoman.core.storage.group import BLOCK
 from dragoman.core.storage.journal import Journal, JournalFile
 from dragoman.core.storage.layout import Layout
-from support.simdisk import SimDisk
+from dragoman.simulation.disk import SimDisk
 from support.store import small_options
 
 

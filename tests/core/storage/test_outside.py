@@ -7,7 +7,7 @@ import pytest
 from dragoman.core import change as ch
 from dragoman.core.storage.outside import OutsideLog
 from dragoman.core.store import StoreDamage
-from support.simdisk import SimDisk
+from dragoman.simulation.disk import SimDisk
 from support.store import Driven
 
 

@@ -6,7 +6,7 @@ from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.column import VarColumn
 from dragoman.core.storage.log import PartitionLog
 from dragoman.core.storage.reading import ColdCache, SegmentRead
-from support.simdisk import SimDisk
+from dragoman.simulation.disk import SimDisk
 from support.store import Driven, read_all
 
 

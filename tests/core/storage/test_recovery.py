@@ -10,7 +10,7 @@ from dragoman.core.storage.error import StorageError
 from dragoman.core.storage.group import scan_groups
 from dragoman.core.storage.layout import Layout
 from dragoman.core.store import StoreDamage
-from support.simdisk import PowerCut, SimDisk
+from dragoman.simulation.disk import PowerCut, SimDisk
 from support.store import Driven, read_all, read_at, small_options
 
 LAYOUT = Layout("data")

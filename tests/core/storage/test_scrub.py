@@ -12,7 +12,7 @@ from dragoman.core.clock import Now
 from dragoman.core.storage.disk_store import DiskStore
 from dragoman.core.storage.scrub import BATCH_COST_BYTES, PASS_US, PIECE_BYTES, ScrubWork
 from dragoman.core.store import StoreDamage
-from support.simdisk import SimDisk
+from dragoman.simulation.disk import SimDisk
 from support.store import Driven, read_all, small_options
 
 if TYPE_CHECKING:

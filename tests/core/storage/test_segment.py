@@ -10,7 +10,7 @@ from dragoman.core.storage.segment import (
     load_index,
     segment_name,
 )
-from support.simdisk import SimDisk
+from dragoman.simulation.disk import SimDisk
 
 
 def index_of(count: int, length: int = 1000) -> SparseIndex:

@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from dragoman.core.storage.segment_work import ReserveWork
-from support.simdisk import SimDisk
+from dragoman.simulation.disk import SimDisk
 from support.store import Driven, read_all
 
 DIRECTORY = "data/topics/1/0-1"

@@ -8,7 +8,7 @@ from dragoman.core.storage.catalog_file import catalog_sequences
 from dragoman.core.storage.error import StorageError
 from dragoman.core.storage.layout import Layout
 from dragoman.core.storage.verify import verify
-from support.simdisk import SimDisk
+from dragoman.simulation.disk import SimDisk
 from support.store import Driven
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dragoman.core.change import Trimmed
 from dragoman.core.storage.layout import Layout
 from dragoman.core.storage.visible import read_visible
-from support.simdisk import SimDisk
+from dragoman.simulation.disk import SimDisk
 from support.store import Driven
 
 LAYOUT = Layout("data")

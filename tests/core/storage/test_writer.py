@@ -7,7 +7,7 @@ import pytest
 from dragoman.core import change as ch
 from dragoman.core.storage.segment_work import SegmentWrite
 from dragoman.core.store import StoreFull
-from support.simdisk import SimDisk
+from dragoman.simulation.disk import SimDisk
 from support.store import Driven, read_all
 
 
