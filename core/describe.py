@@ -74,6 +74,9 @@ def config_from(config: dict[str, int | bool]) -> TopicConfig:
         retention_ms=int(config.get("retention_ms", 0)),
         retention_bytes=int(config.get("retention_bytes", 0)),
         idempotent=bool(config.get("idempotent", False)),
+        compact=bool(config.get("compact", False)),
+        tombstone_ms=int(config.get("tombstone_ms", 0)),
+        dedupe_ms=int(config.get("dedupe_ms", 0)),
     )
 
 
@@ -83,5 +86,8 @@ def config_at_rest(config: TopicConfig) -> dict[str, int | bool]:
         "retention_ms": config.retention_ms,
         "retention_bytes": config.retention_bytes,
         "idempotent": config.idempotent,
+        "compact": config.compact,
+        "tombstone_ms": config.tombstone_ms,
+        "dedupe_ms": config.dedupe_ms,
     }
     return {name: value for name, value in fields.items() if value}

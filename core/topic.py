@@ -262,8 +262,10 @@ class Topics:
 
 
 def _checked_config(config: TopicConfig) -> dict[str, int | bool]:
-    if not (
-        0 <= config.retention_ms <= _SETTING_MAX and 0 <= config.retention_bytes <= _SETTING_MAX
-    ):
-        raise EngineError(ErrorCode.MALFORMED, "a retention is 0 or more, below 2^63")
-    return config_at_rest(config)
+    fields = config_at_rest(config)
+    for name, value in fields.items():
+        if not 0 <= value <= _SETTING_MAX:
+            raise EngineError(
+                ErrorCode.MALFORMED, f"{name} of a topic is 0 or more, below 2^63", name=name
+            )
+    return fields

@@ -14,6 +14,10 @@ from dragoman.core.describe import config_at_rest, config_from
         (TopicConfig(), {}),
         (TopicConfig(retention_ms=5), {"retention_ms": 5}),
         (TopicConfig(1, 2, True), {"retention_ms": 1, "retention_bytes": 2, "idempotent": True}),
+        (
+            TopicConfig(compact=True, tombstone_ms=7, dedupe_ms=8),
+            {"compact": True, "tombstone_ms": 7, "dedupe_ms": 8},
+        ),
     ],
 )
 def test_settings_are_stored_without_their_defaults_and_read_back(

@@ -102,6 +102,8 @@ def test_choosing_the_last_number_does_not_stop_later_topics(log: Log) -> None:
         (CreateTopic("u", 1, namespace="n"), ErrorCode.UNKNOWN_NAMESPACE),
         (CreateTopic("u", 1, config=TopicConfig(retention_ms=-1)), ErrorCode.MALFORMED),
         (CreateTopic("u", 1, config=TopicConfig(retention_bytes=1 << 63)), ErrorCode.MALFORMED),
+        (CreateTopic("u", 1, config=TopicConfig(dedupe_ms=-1)), ErrorCode.MALFORMED),
+        (CreateTopic("u", 1, config=TopicConfig(tombstone_ms=1 << 63)), ErrorCode.MALFORMED),
         (
             CreateTopic("t", 1, if_exists=IfExists.GROW),
             ErrorCode.PARTITIONS_CANNOT_SHRINK,
