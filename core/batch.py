@@ -69,8 +69,6 @@ _NULLS = 1
 _HAS_SEQUENCE = 1
 _HAS_EPOCH = 2
 
-RECORD_BYTES_MAX = 32 * 1024 * 1024
-"""The largest value of one record; the wire limits of all dialects are at or below twice this."""
 BATCH_BYTES_MAX = 32 * 1024 * 1024
 """The largest batch at rest but for a single larger record (STORAGE "The batch")."""
 

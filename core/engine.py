@@ -60,7 +60,7 @@ class Engine:
         offsets = self._offsets = Offsets(options, directory, self._coordinator, waiting)
         topics = Topics(options, directory, describer, waiting, self._dropped)
         namespaces = Namespaces(options, directory, describer, waiting, self._dropped)
-        self._producing = Producing(store, directory, topics, waiting)
+        self._producing = Producing(options, store, directory, topics, waiting)
         self._reader = Reader(store, offsets)
         self._fetching = Fetching(options, directory, topics, offsets, self._reader, waiting)
         self._following = Following(store, directory, offsets, self._reader, waiting)

@@ -16,8 +16,9 @@ class EngineOptions:
         groups_max: Consumer groups held in memory, where groups without a member make room first;
             and groups and consumers with committed offsets, of all topics together.
         group_members_max: Members of one group; each new generation is journaled with all of them.
-        record_bytes_max: The largest value of one record.
-        request_bytes_max: The largest sum of what one request appends, at rest.
+        record_bytes_max: The largest record: value, key and headers together.
+        request_bytes_max: The largest sum of what one request appends, at rest; each V1 line is a
+            request of its own.
         producer_idle_us: An idempotent producer that appended nothing for so long is forgotten.
         producers_max: Idempotent producers of all partitions together; the idlest make room.
         dedupe_entries_max: Payloads remembered for all topics together; the oldest make room.

@@ -3,10 +3,10 @@ are durable."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+from operator import add, sub
 from typing import TYPE_CHECKING
 
-from dragoman.core.batch import BATCH_BYTES_MAX, RECORD_BYTES_MAX
+from dragoman.core.batch import BATCH_BYTES_MAX
 from dragoman.core.calls import Acks, Produced, ProducedMany
 from dragoman.core.dealing import deal
 from dragoman.core.error import EngineError, ErrorCode
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dragoman.core.clock import Now
     from dragoman.core.directory import Directory
     from dragoman.core.error import Failure
+    from dragoman.core.options import EngineOptions
     from dragoman.core.outcome import Client
     from dragoman.core.partition import Partition
     from dragoman.core.store import Store
@@ -41,8 +42,17 @@ class Producing:
     """
 
     def __init__(
-        self, store: Store, directory: Directory, topics: Topics, waiting: Waiting
+        self,
+        options: EngineOptions,
+        store: Store,
+        directory: Directory,
+        topics: Topics,
+        waiting: Waiting,
     ) -> None:
+        self._record_bytes_max = options.record_bytes_max
+        self._request_bytes_max = options.request_bytes_max
+        self._bytes_small = min(options.record_bytes_max, options.request_bytes_max // 4)
+        self._count_small = options.request_bytes_max // 320
         self._store = store
         self._directory = directory
         self._topics = topics
@@ -56,7 +66,7 @@ class Producing:
         if self._store.failure is not None or directory.closing:
             directory.check_writable()
         batch = request.batch
-        check_batch(batch)
+        self._check(batch)
         topic = self._topics.topic_or_new(
             request.namespace, request.topic, request.create_partitions, now
         )
@@ -90,7 +100,7 @@ class Producing:
             partitions.append(partition)
             base = partition.state.next_offset
             try:
-                check_batch(share.batch)
+                self._check(share.batch)
                 sequence = self._append_whole(partition, share.batch, now)
             except EngineError as error:
                 parts.append(error.failure())
@@ -102,6 +112,45 @@ class Producing:
         if request.acks is _NONE or not sequence:
             return Outcome(reply)
         return self._waiting.hold_many(client, reply, sequence, partitions)
+
+    def _check(self, batch: RecordBatch) -> None:
+        """Refuses what no partition takes, before a topic is made for it.
+
+        Raises:
+            EngineError: EMPTY_BATCH, MALFORMED, RECORD_TOO_LARGE, BATCH_TOO_LARGE.
+        """
+        count = batch.count
+        if not count:
+            raise EngineError(ErrorCode.EMPTY_BATCH, "a batch has at least one record")
+        sequence = batch.base_sequence
+        if sequence is not None and sequence + count > _SEQUENCES:
+            raise EngineError(ErrorCode.MALFORMED, "a sequence is an unsigned 64-bit number")
+        size = len(batch.values.blob)
+        if batch.keys is not None:
+            size += len(batch.keys.blob)
+        if batch.headers is not None:
+            size += len(batch.headers.blob)
+        # What a record takes beside these three is below 80 bytes, a quarter of `_count_small`.
+        if size > self._bytes_small or count > self._count_small:
+            self._check_sizes(batch, size)
+
+    def _check_sizes(self, batch: RecordBatch, size: int) -> None:
+        limit = self._record_bytes_max
+        if size > limit and (largest := _largest_record(batch)) > limit:
+            raise EngineError(
+                ErrorCode.RECORD_TOO_LARGE,
+                f"a record has at most {limit} bytes",
+                size=largest,
+                limit=limit,
+            )
+        total, limit = batch.nbytes, self._request_bytes_max
+        if total > limit:
+            raise EngineError(
+                ErrorCode.BATCH_TOO_LARGE,
+                f"a request appends at most {limit} bytes and this one {total}",
+                size=total,
+                limit=limit,
+            )
 
     def _append_whole(self, partition: Partition, batch: RecordBatch, now: Now) -> int:
         """Appends a batch of any size, all or nothing; returns the sequence of its last piece."""
@@ -151,24 +200,10 @@ def _refusal(error: StoreFull | StoreOverloaded) -> EngineError:
     return EngineError(ErrorCode.OVERLOADED, str(error))
 
 
-def check_batch(batch: RecordBatch) -> None:
-    """Refuses a batch without records, with one above the limit, or with sequences past 64 bits.
-
-    Raises:
-        EngineError: EMPTY_BATCH, RECORD_TOO_LARGE, MALFORMED.
-    """
-    if not batch.count:
-        raise EngineError(ErrorCode.EMPTY_BATCH, "a batch has at least one record")
-    sequence = batch.base_sequence
-    if sequence is not None and sequence + batch.count > _SEQUENCES:
-        raise EngineError(ErrorCode.MALFORMED, "a sequence is an unsigned 64-bit number")
-    if len(batch.values.blob) <= RECORD_BYTES_MAX:
-        return
-    largest = max([end - start for start, end in pairwise(batch.values.offsets)])
-    if largest > RECORD_BYTES_MAX:
-        raise EngineError(
-            ErrorCode.RECORD_TOO_LARGE,
-            f"a record has at most {RECORD_BYTES_MAX} bytes",
-            size=largest,
-            limit=RECORD_BYTES_MAX,
-        )
+def _largest_record(batch: RecordBatch) -> int:
+    sizes = [0] * batch.count
+    for column in (batch.values, batch.keys, batch.headers):
+        if column is not None:
+            offsets = column.offsets
+            sizes = list(map(add, sizes, map(sub, offsets[1:], offsets)))
+    return max(sizes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.core.batch import RECORD_BYTES_MAX, Origin, RecordBatch
+from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.calls import (
     Acks,
     ByHash,
@@ -22,6 +22,7 @@ from dragoman.core.calls import (
 from dragoman.core.column import VarColumn
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.memory import MemoryStore
+from dragoman.core.options import EngineOptions
 from dragoman.core.store import StoreOverloaded
 from support.log import Log, batch
 
@@ -120,9 +121,36 @@ def test_a_topic_is_made_in_a_namespace_that_exists(log: Log) -> None:
 
 
 def test_a_record_above_the_limit_is_refused_with_its_size(log: Log) -> None:
-    failure = log.refused(Produce("t", batch(bytes(RECORD_BYTES_MAX + 1)), 0))
+    limit = EngineOptions().record_bytes_max
+    failure = log.refused(Produce("t", batch(bytes(limit + 1)), 0))
     assert failure.code is ErrorCode.RECORD_TOO_LARGE
-    assert failure.facts == {"size": RECORD_BYTES_MAX + 1, "limit": RECORD_BYTES_MAX}
+    assert failure.facts == {"size": limit + 1, "limit": limit}
+
+
+def test_value_key_and_headers_count_together_for_each_record_alone() -> None:
+    log = Log(record_bytes_max=100)
+    log.ask(CreateTopic("t", 1))
+    log.ask(Produce("t", batch(bytes(60), bytes(70), keys=[bytes(40), bytes(30)]), 0))
+    failure = log.refused(Produce("t", batch(b"", bytes(61), keys=[b"", bytes(40)]), 0))
+    assert failure.code is ErrorCode.RECORD_TOO_LARGE
+    assert failure.facts == {"size": 101, "limit": 100}
+
+
+def test_a_request_above_the_limit_is_refused_whole_and_makes_no_topic() -> None:
+    log = Log(request_bytes_max=4000)
+    log.ask(CreateTopic("t", 1))
+    log.ask(Produce("t", batch(*[bytes(30)] * 100), 0))
+    failure = log.refused(Produce("u", batch(*[bytes(40)] * 100), create_partitions=1))
+    assert failure.code is ErrorCode.BATCH_TOO_LARGE
+    assert failure.facts == {"size": 4472, "limit": 4000}
+    assert log.refused(DescribeTopic("u")).code is ErrorCode.UNKNOWN_TOPIC
+
+
+def test_what_records_take_beside_their_values_counts_for_the_request() -> None:
+    log = Log(request_bytes_max=4000)
+    log.ask(CreateTopic("t", 1))
+    failure = log.refused(Produce("t", batch(*[b""] * 1000), 0))
+    assert failure.code is ErrorCode.BATCH_TOO_LARGE
 
 
 def test_a_batch_above_the_limit_becomes_several_and_one_answer(log: Log) -> None:
