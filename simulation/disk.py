@@ -1,48 +1,38 @@
 """A disk in memory that may lose what a real one may lose: the storage floor's `Disk`.
 
-Every operation has a number. At a chosen one the disk can fail (an errno), or stop for good
-(`PowerCut`), as if the machine had lost its power in the middle. `crashed` then gives the disk that
-a restart would find: what was synced is there; of the rest each write may have arrived whole, in
-part (cut at a multiple of 512 bytes) or not at all, and of each directory's unsynced entries some
-first ones have.
+Every operation has a number. At a chosen one the disk can fail (an errno, perhaps after a part of a
+write), or stop for good (`PowerCut`), as if the machine had lost its power in the middle. What a
+restart finds then: `crashed` after a power cut, chosen at random, `crash_states` many such states
+in order (`simulation.wreck` has the rules), `killed` where only the process ended and the page
+cache lives on.
 """
 
 from __future__ import annotations
 
 import errno
 import posixpath
-from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dragoman.core.storage.disk import SyncFailed
+from dragoman.simulation.wreck import Directory, Inode, Wreck, put, resize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from random import Random
-
-SECTOR = 512
 
 
 class PowerCut(BaseException):
     """The machine is off; nothing more happens on this disk."""
 
 
-@dataclass(eq=False)
-class Inode:
-    """A file: its bytes now, its bytes as synced, and the writes between the two."""
+class ShortWrite(Exception):
+    """Raised by `SimDisk.fails`: a write takes so many bytes and then fails."""
 
-    data: bytearray = field(default_factory=bytearray)
-    synced: bytes = b""
-    unsynced: list[tuple[int, bytes] | int] = field(default_factory=list)
-
-
-@dataclass(eq=False)
-class Directory:
-    """A directory: its entries now, as synced, and the changes between the two."""
-
-    entries: dict[str, Inode | Directory] = field(default_factory=dict)
-    synced: dict[str, Inode | Directory] = field(default_factory=dict)
-    unsynced: list[tuple[str, Inode | Directory | None]] = field(default_factory=list)
+    def __init__(self, taken: int, error: OSError) -> None:
+        super().__init__(taken, error)
+        self.taken = taken
+        self.error = error
 
 
 class SimDisk:
@@ -55,16 +45,17 @@ class SimDisk:
         bytes_max: Writes that would make all files together larger find the disk full.
     """
 
-    def __init__(self) -> None:
-        self.root = Directory()
+    def __init__(self, root: Directory | None = None) -> None:
+        self.root = Directory() if root is None else root
         self.operations = 0
         self.log: list[str] = []
         self.fails: Callable[[int, str, str], None] | None = None
         self.bytes_max: int | None = None
         self.caches_reads = True
-        self._open: dict[int, tuple[Inode, str]] = {}
+        self._open: dict[int, tuple[Inode, str, bool]] = {}
         self._next_fd = 3
         self._locked: set[int] = set()
+        self._newest: Inode | None = None
 
     # ---- what tests do to it
 
@@ -97,13 +88,38 @@ class SimDisk:
         """The disk after a restart.
 
         Args:
-            random: Chooses what arrived of what was not synced. None: everything did, as after a
-                kill of the process alone.
+            random: Chooses what arrived of what was not synced. None: everything did.
         """
-        disk = SimDisk()
-        seen: dict[int, Inode | Directory] = {}
-        disk.root = _survivor(self.root, random, seen)  # type: ignore[assignment]
-        return disk
+        if random is None:
+            return SimDisk(self._copy(survives=True))
+        wreck = Wreck(self.root)
+        names = [random.randrange(len(versions)) for _, _, versions in wreck.names]
+        return SimDisk(wreck.tree(names, [file.random(random) for file in wreck.files]))
+
+    def crash_states(self, limit: int, random: Random) -> Iterator[SimDisk]:
+        """Up to `limit` disks that a restart after a power cut might find, the telling ones
+        first."""
+        for tree in Wreck(self.root, self._newest).states(limit, random):
+            yield SimDisk(tree)
+
+    def killed(self) -> SimDisk:
+        """The disk after the process alone was killed: all is there, and still not synced."""
+        return SimDisk(self._copy(survives=False))
+
+    def fingerprint(self, ignored: Collection[str] = ()) -> int:
+        """A number that two disks of the same files share within a process.
+
+        Args:
+            ignored: Names of files that do not count.
+        """
+
+        def of(at: Inode | Directory) -> object:
+            if isinstance(at, Inode):
+                return at.data if isinstance(at.data, bytes) else bytes(at.data)
+            names = sorted(at.entries)
+            return tuple([(name, of(at.entries[name])) for name in names if name not in ignored])
+
+        return hash(of(self.root))
 
     @property
     def used(self) -> int:
@@ -114,13 +130,13 @@ class SimDisk:
         """The bytes of a file, to be read and damaged."""
         inode = self._find(path)
         assert isinstance(inode, Inode)
-        return inode.data
+        return _bytes_of(inode)
 
     def damage(self, path: str, change: Callable[[bytearray], None]) -> None:
         """Changes a file behind everybody's back, as if it had always been so on the medium."""
         inode = self._find(path)
         assert isinstance(inode, Inode)
-        change(inode.data)
+        change(_bytes_of(inode))
         inode.synced = bytes(inode.data)
         inode.unsynced.clear()
 
@@ -136,21 +152,23 @@ class SimDisk:
             found = Inode()
             parent.entries[name] = found
             parent.unsynced.append((name, found))
-        assert isinstance(found, Inode)
+        if not isinstance(found, Inode):
+            raise IsADirectoryError(errno.EISDIR, "is a directory", path)
         fd = self._next_fd
         self._next_fd += 1
-        self._open[fd] = (found, path)
+        self._open[fd] = (found, path, writable)
         return fd
 
     def close(self, fd: int) -> None:
+        self._file(fd)
         del self._open[fd]
         self._locked.discard(fd)
 
     def size(self, fd: int) -> int:
-        return len(self._open[fd][0].data)
+        return len(self._file(fd).data)
 
     def read(self, fd: int, length: int, position: int) -> bytes:
-        return bytes(self._open[fd][0].data[position : position + length])
+        return bytes(self._file(fd).data[position : position + length])
 
     def read_now(self, fd: int, length: int, position: int) -> bytes | None:
         return self.read(fd, length, position) if self.caches_reads else None
@@ -158,84 +176,131 @@ class SimDisk:
     def write(
         self, fd: int, buffers: Sequence[bytes | bytearray | memoryview], position: int
     ) -> None:
-        inode, path = self._open[fd]
+        inode, path = self._writable(fd)
         data = b"".join(buffers)
-        self._operation("write", path)
-        if self.bytes_max is not None:
-            growth = max(position + len(data) - len(inode.data), 0)
-            if growth and self._total(self.root) + growth > self.bytes_max:
-                raise OSError(errno.ENOSPC, "the disk is full", path)
-        _put(inode.data, position, data)
-        inode.unsynced.append((position, data))
+        try:
+            self._operation("write", path)
+            if self.bytes_max is not None:
+                growth = max(position + len(data) - len(inode.data), 0)
+                if growth and self._total(self.root) + growth > self.bytes_max:
+                    raise OSError(errno.ENOSPC, "the disk is full", path)
+        except ShortWrite as short:
+            self._put(inode, position, data[: short.taken])
+            raise short.error from None
+        self._put(inode, position, data)
 
     def truncate(self, fd: int, size: int) -> None:
-        inode, path = self._open[fd]
+        inode, path = self._writable(fd)
         self._operation("truncate", path)
-        del inode.data[size:]
+        resize(_bytes_of(inode), size)
         inode.unsynced.append(size)
+        self._newest = inode
 
     def sync(self, fd: int) -> None:
-        inode, path = self._open[fd]
+        inode, path, _ = self._opened(fd)
         self._operation("sync", path)
         inode.synced = bytes(inode.data)
         inode.unsynced.clear()
 
     def rename(self, old: str, new: str) -> None:
-        self._operation("rename", new)
         (source, old_name), (target, new_name) = self._parent(old), self._parent(new)
-        found = source.entries.pop(old_name)
+        found = source.entries.get(old_name)
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, "no such file", old)
+        if isinstance(target.entries.get(new_name), Directory):
+            raise IsADirectoryError(errno.EISDIR, "is a directory", new)
+        self._operation("rename", new)
         target.entries[new_name] = found
-        assert source is target
-        source.unsynced.append((new_name, found))
-        source.unsynced.append((old_name, None))
+        target.unsynced.append((new_name, found))
+        if found is not source.entries.get(old_name) or (source, old_name) != (target, new_name):
+            del source.entries[old_name]
+            source.unsynced.append((old_name, None))
 
     def unlink(self, path: str) -> None:
-        parent, name = self._parent(path)
-        if name in parent.entries:
-            self._operation("unlink", path)
-            del parent.entries[name]
-            parent.unsynced.append((name, None))
+        directory, name = posixpath.split(path)
+        parent = self._find(directory)
+        if not isinstance(parent, Directory) or name not in parent.entries:
+            return
+        if isinstance(parent.entries[name], Directory):
+            raise IsADirectoryError(errno.EISDIR, "is a directory", path)
+        self._operation("unlink", path)
+        del parent.entries[name]
+        parent.unsynced.append((name, None))
 
     def make_directory(self, path: str) -> None:
         at = self.root
-        for name in path.strip("/").split("/"):
+        for name in _steps(path):
             found = at.entries.get(name)
             if found is None:
                 self._operation("mkdir", path)
                 found = Directory()
                 at.entries[name] = found
                 at.unsynced.append((name, found))
-            assert isinstance(found, Directory)
+            if not isinstance(found, Directory):
+                raise FileExistsError(errno.EEXIST, "is a file", path)
             at = found
 
     def remove_directory(self, path: str) -> None:
-        parent, name = self._parent(path)
-        found = parent.entries.get(name)
-        if isinstance(found, Directory) and not found.entries:
+        directory, name = posixpath.split(path)
+        parent = self._find(directory)
+        found = parent.entries.get(name) if isinstance(parent, Directory) else None
+        if isinstance(found, Inode):
+            raise NotADirectoryError(errno.ENOTDIR, "is a file", path)
+        if isinstance(parent, Directory) and found is not None and not found.entries:
             self._operation("rmdir", path)
             del parent.entries[name]
             parent.unsynced.append((name, None))
 
     def list(self, path: str) -> list[str]:
         found = self._find(path)
-        return sorted(found.entries) if isinstance(found, Directory) else []
+        if isinstance(found, Inode):
+            raise NotADirectoryError(errno.ENOTDIR, "is a file", path)
+        return [] if found is None else sorted(found.entries)
 
     def sync_directory(self, path: str) -> None:
         found = self._find(path)
-        if not isinstance(found, Directory):
+        if found is None:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
+        if isinstance(found, Inode):
+            raise NotADirectoryError(errno.ENOTDIR, "is a file", path)
         self._operation("sync directory", path)
         found.synced = dict(found.entries)
         found.unsynced.clear()
 
     def lock(self, fd: int) -> bool:
-        inode, _ = self._open[fd]
-        if any(self._open[other][0] is inode for other in self._locked):
+        inode = self._file(fd)
+        if any(self._open[other][0] is inode for other in self._locked - {fd}):
             return False
         self._locked.add(fd)
         return True
 
     # ---- inside
+
+    def _copy(self, *, survives: bool) -> Directory:
+        """The whole tree as it is now; what `survives` is as good as synced."""
+        made: dict[int, Inode | Directory] = {}
+
+        def copy(at: Inode | Directory) -> Inode | Directory:
+            known = made.get(id(at))
+            if known is not None:
+                return known
+            if isinstance(at, Inode):
+                data = bytes(at.data)
+                inode = Inode(data, data) if survives else Inode(data, at.synced, [*at.unsynced])
+                made[id(at)] = inode
+                return inode
+            left = made[id(at)] = Directory()
+            left.entries = {name: copy(entry) for name, entry in at.entries.items()}
+            if survives:
+                left.synced = dict(left.entries)
+            else:
+                left.synced = {name: copy(entry) for name, entry in at.synced.items()}
+                left.unsynced = [(name, entry and copy(entry)) for name, entry in at.unsynced]
+            return left
+
+        root = copy(self.root)
+        assert isinstance(root, Directory)
+        return root
 
     def _operation(self, name: str, path: str) -> None:
         self.operations += 1
@@ -243,11 +308,30 @@ class SimDisk:
         if self.fails is not None:
             self.fails(self.operations, name, path)
 
+    def _put(self, inode: Inode, position: int, data: bytes) -> None:
+        if data:
+            put(_bytes_of(inode), position, data)
+            inode.unsynced.append((position, data))
+            self._newest = inode
+
+    def _opened(self, fd: int) -> tuple[Inode, str, bool]:
+        found = self._open.get(fd)
+        if found is None:
+            raise OSError(errno.EBADF, "the descriptor is closed")
+        return found
+
+    def _file(self, fd: int) -> Inode:
+        return self._opened(fd)[0]
+
+    def _writable(self, fd: int) -> tuple[Inode, str]:
+        inode, path, writable = self._opened(fd)
+        if not writable:
+            raise OSError(errno.EBADF, "the descriptor is for reading", path)
+        return inode, path
+
     def _find(self, path: str) -> Inode | Directory | None:
         at: Inode | Directory | None = self.root
-        for name in path.strip("/").split("/"):
-            if name in ("", "."):
-                continue
+        for name in _steps(path):
             if not isinstance(at, Directory):
                 return None
             at = at.entries.get(name)
@@ -266,53 +350,14 @@ class SimDisk:
         return sum([self._total(entry) for entry in at.entries.values()])
 
 
-def _put(data: bytearray, position: int, piece: bytes) -> None:
-    if len(data) < position:
-        data.extend(bytes(position - len(data)))
-    data[position : position + len(piece)] = piece
+@lru_cache(4096)
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple([name for name in path.split("/") if name not in ("", ".")])
 
 
-def _survivor(
-    at: Inode | Directory, random: Random | None, seen: dict[int, Inode | Directory]
-) -> Inode | Directory:
-    """What is left of a file or directory."""
-    if id(at) in seen:
-        return seen[id(at)]
-    left: Inode | Directory
-    if isinstance(at, Inode):
-        data = bytearray(at.data) if random is None else _surviving_bytes(at, random)
-        left = Inode(data, bytes(data))
-        seen[id(at)] = left
-        return left
-    left = Directory()
-    seen[id(at)] = left
-    entries = dict(at.entries)
-    if random is not None:
-        entries = dict(at.synced)
-        for name, entry in at.unsynced[: random.randint(0, len(at.unsynced))]:
-            if entry is None:
-                entries.pop(name, None)
-            else:
-                entries[name] = entry
-    left.entries = {name: _survivor(entry, random, seen) for name, entry in entries.items()}
-    left.synced = dict(left.entries)
-    return left
-
-
-def _surviving_bytes(inode: Inode, random: Random) -> bytearray:
-    data = bytearray(inode.synced)
-    for change in inode.unsynced:
-        fate = random.randrange(3)
-        if isinstance(change, int):
-            if fate:
-                del data[change:]
-            continue
-        position, piece = change
-        if fate == 0:
-            continue
-        if fate == 1:
-            cut = random.randint(0, len(piece) // SECTOR) * SECTOR
-            piece = piece[:cut]
-        if piece:
-            _put(data, position, piece)
+def _bytes_of(inode: Inode) -> bytearray:
+    """The file's bytes, ready to be changed; until then survivors share theirs."""
+    data = inode.data
+    if isinstance(data, bytes):
+        data = inode.data = bytearray(data)
     return data
