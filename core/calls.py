@@ -906,6 +906,8 @@ Request = (
     | DeleteTopic
     | ListTopics
     | DescribeTopic
+    | SetRole
+    | ReportReplica
     | CreateNamespace
     | RenameNamespace
     | DeleteNamespace
@@ -929,6 +931,8 @@ Reply = (
     | TopicDeleted
     | TopicsListed
     | TopicDescribed
+    | RoleSet
+    | ReplicaReported
     | NamespaceCreated
     | NamespaceDeleted
     | NamespacesListed

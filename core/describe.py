@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dragoman.core.calls import (
     NamespaceDescription,
     PartitionDescription,
+    Role,
     TopicConfig,
     TopicDescription,
 )
@@ -15,15 +16,17 @@ if TYPE_CHECKING:
     from dragoman.core.catalog import NamespaceState
     from dragoman.core.directory import Directory
     from dragoman.core.partition import Partition, Topic
+    from dragoman.core.replica import Replicas
     from dragoman.core.store import Store
 
 
 class Describer:
     """Draws descriptions from the live state and the store's sizes."""
 
-    def __init__(self, store: Store, directory: Directory) -> None:
+    def __init__(self, store: Store, directory: Directory, replicas: Replicas) -> None:
         self._store = store
         self._directory = directory
+        self._replicas = replicas
 
     def namespace(self, state: NamespaceState) -> NamespaceDescription:
         """A namespace with its topics, by number."""
@@ -59,6 +62,9 @@ class Describer:
             partition.high_watermark,
             size_bytes,
             segments,
+            Role.FOLLOWER if state.is_follower else Role.LEADER,
+            self._replicas.in_sync(partition),
+            self._replicas.is_under_replicated(partition),
         )
 
 

@@ -22,6 +22,8 @@ from dragoman.core.options import EngineOptions
 from dragoman.core.outcome import Outcome
 from dragoman.core.produce import Producing
 from dragoman.core.reader import Reader
+from dragoman.core.replica import Replicas
+from dragoman.core.replication import AckWait, Replicating
 from dragoman.core.retention import Retention
 from dragoman.core.topic import Topics
 from dragoman.core.waiting import Waiting
@@ -55,12 +57,16 @@ class Engine:
         self._clock_jumps = 0
         directory = self._directory = Directory(store)
         waiting = self._waiting = Waiting(store)
-        describer = Describer(store, directory)
+        replicas = Replicas(options, store)
+        describer = Describer(store, directory, replicas)
         self._coordinator = Coordinator(options, directory)
         offsets = self._offsets = Offsets(options, directory, self._coordinator, waiting)
         topics = Topics(options, directory, describer, waiting, self._dropped)
         namespaces = Namespaces(options, directory, describer, waiting, self._dropped)
-        self._producing = Producing(options, store, directory, topics, waiting)
+        self._replicating = Replicating(
+            options, store, directory, topics, replicas, waiting, self._moved
+        )
+        self._producing = Producing(options, store, directory, topics, self._replicating, waiting)
         self._reader = Reader(store, offsets)
         self._fetching = Fetching(options, directory, topics, offsets, self._reader, waiting)
         self._following = Following(store, directory, offsets, self._reader, waiting)
@@ -83,6 +89,8 @@ class Engine:
             calls.DeleteTopic: topics.delete_topic,
             calls.ListTopics: topics.list_topics,
             calls.DescribeTopic: topics.describe_topic,
+            calls.SetRole: self._replicating.set_role,
+            calls.ReportReplica: self._replicating.report,
             calls.CreateNamespace: namespaces.create,
             calls.RenameNamespace: namespaces.rename,
             calls.DeleteNamespace: namespaces.delete,
@@ -113,6 +121,8 @@ class Engine:
             return
         if outcome.follows:
             self._following.cancel(outcome)
+        elif isinstance(outcome.state, AckWait):
+            self._replicating.cancel(outcome)
         elif outcome.reply is None:
             self._fetching.cancel(outcome)
         else:
@@ -153,16 +163,15 @@ class Engine:
                     continue
                 end = min(end, partition.state.next_offset)
                 if end > partition.high_watermark:
-                    partition.high_watermark = end
+                    if partition.replication is None:
+                        partition.high_watermark = end
+                    elif not self._replicating.durable(partition, end, now):
+                        continue
                     if partition.polls or partition.followers:
                         moved.append(partition)
-        self._waiting.release()
-        self._following.announce_ended()
+        self._released()
         for partition in moved:
-            if partition.polls:
-                self._fetching.wake(partition)
-            if partition.followers:
-                self._following.wake(partition)
+            self._moved(partition)
 
     def take_work(self) -> list[Work]:
         """Reads that block, segment writes and checkpoints that are due."""
@@ -174,8 +183,7 @@ class Engine:
         if not self._reader.finished(work, error):
             self._store.finished(work, error)
             if self._store.failure is not None:
-                self._waiting.release()
-                self._following.announce_ended()
+                self._released()
 
     def take_ready(self) -> list[Outcome]:
         """The outcomes that became ready since the last call, and follows to pull."""
@@ -187,6 +195,7 @@ class Engine:
             self._clock_jumps += 1
         self._now = now
         self._fetching.expire(now)
+        self._replicating.tick(now)
         self._following.commit_due(now)
         self._coordinator.expire(now)
         self._retention.tick(now)
@@ -201,6 +210,7 @@ class Engine:
         self._following.end_all()
         self._directory.closing = True
         self._fetching.end_all()
+        self._replicating.end_all()
         self._store.begin_close(now)
 
     def close(self) -> None:
@@ -234,12 +244,30 @@ class Engine:
             "long_polls": self._fetching.waiting_count,
             "reading": len(self._reader),
             "followers": len(self._following),
+            "replica_waits": self._replicating.waiting_count,
+            "replication_timeouts": self._replicating.timeouts,
+            "follower_partitions": self._replicating.follower_count,
+            "under_replicated_partitions": self._replicating.under_replicated_count,
             "revealed_sequence": store.revealed_sequence,
             "failure": "" if store.failure is None else str(store.failure),
         }
 
     def _read_statistics(self, request: calls.ReadStatistics, client: Client, now: Now) -> Outcome:
         return Outcome(calls.StatisticsRead(self.statistics()))
+
+    def _released(self) -> None:
+        """What the store revealed, or its failure, frees who waited for it."""
+        self._waiting.release()
+        self._following.announce_ended()
+        if self._store.failure is not None:
+            self._replicating.fail_all(self._store.failure)
+
+    def _moved(self, partition: Partition) -> None:
+        """The partition's high watermark moved: who waits there for records may read."""
+        if partition.polls:
+            self._fetching.wake(partition)
+        if partition.followers:
+            self._following.wake(partition)
 
     def _refused(self, error: EngineError, client: Client) -> Outcome:
         """A refusal may reveal what was changed last (a deleted topic, a committed offset)."""
@@ -251,6 +279,7 @@ class Engine:
         if partitions:
             for partition in partitions:
                 self._fetching.dropped(partition)
+                self._replicating.dropped(partition)
             self._following.dropped()
 
 

@@ -119,6 +119,7 @@ class MemoryStore:
         catalog, revealed_sequence, failure: As the contract has them.
         blocking_reads: Every read is a `MemoryRead`, so that the way of a cold read is walked.
         damaged: Offset ranges (first, last) that cannot be read, by place.
+        visible: What readers beside the engine would see: the high watermark, by place.
     """
 
     def __init__(
@@ -135,6 +136,7 @@ class MemoryStore:
         self.failure: OSError | None = None
         self.blocking_reads = blocking_reads
         self.damaged: dict[Place, list[tuple[int, int]]] = {}
+        self.visible: dict[Place, int] = {}
         self._sequence = 0
         self._bytes = 0
         self._bytes_max = bytes_max
@@ -200,8 +202,13 @@ class MemoryStore:
         for entry in flush.entries:
             self._durable.fold(entry)
         self.revealed_sequence = flush.last_sequence
+        self.visible |= flush.ends
         self._flushes += 1
         return flush
+
+    def limit_visible(self, topic_id: int, partition: int, high_watermark: int) -> None:
+        """Readers beside the engine see the partition up to here."""
+        self.visible[topic_id, partition] = high_watermark
 
     def take_work(self, now: Now) -> list[Work]:
         """Nothing: there are no segments and no checkpoints."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dragoman.core.catalog import NamespaceState, PartitionState, TopicState
     from dragoman.core.outcome import Outcome
+    from dragoman.core.replica import Replication
 
 
 class Partition:
@@ -24,6 +25,8 @@ class Partition:
         dropped: The partition or its topic is gone.
         polls: Long polls that wait here, in the order in which they came.
         followers: Follows that wait here for records.
+        replication: What concerns replicas; None while nobody reported, waited for one, or set a
+            role.
     """
 
     __slots__ = (
@@ -34,6 +37,7 @@ class Partition:
         "high_watermark",
         "number",
         "polls",
+        "replication",
         "state",
         "topic",
         "topic_id",
@@ -52,6 +56,7 @@ class Partition:
         self.dropped = False
         self.polls: dict[Outcome, None] = {}
         self.followers: dict[Outcome, None] = {}
+        self.replication: Replication | None = None
 
 
 class Topic:

@@ -11,6 +11,7 @@ from dragoman.core.calls import Acks, Produced, ProducedMany
 from dragoman.core.dealing import deal
 from dragoman.core.error import EngineError, ErrorCode
 from dragoman.core.outcome import Outcome
+from dragoman.core.replication import check_leader
 from dragoman.core.route import route
 from dragoman.core.split import split_batch
 from dragoman.core.store import StoreFull, StoreOverloaded
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     from dragoman.core.options import EngineOptions
     from dragoman.core.outcome import Client
     from dragoman.core.partition import Partition
+    from dragoman.core.replication import Replicating
     from dragoman.core.store import Store
     from dragoman.core.topic import Topics
     from dragoman.core.waiting import Waiting
 
-_NONE = Acks.NONE
+_NONE, _ALL = Acks.NONE, Acks.ALL
 _SEQUENCES = 1 << 64
 _BYTES_PLAIN, _COUNT_PLAIN = BATCH_BYTES_MAX // 4, 100_000
 """Below both, a batch without keys and headers is small enough without adding its columns up."""
@@ -47,8 +49,10 @@ class Producing:
         store: Store,
         directory: Directory,
         topics: Topics,
+        replicating: Replicating,
         waiting: Waiting,
     ) -> None:
+        self._needs_others = options.in_sync_min > 1
         self._record_bytes_max = options.record_bytes_max
         self._request_bytes_max = options.request_bytes_max
         self._bytes_small = min(options.record_bytes_max, options.request_bytes_max // 4)
@@ -56,6 +60,7 @@ class Producing:
         self._store = store
         self._directory = directory
         self._topics = topics
+        self._replicating = replicating
         self._waiting = waiting
         self.records = 0
         self.bytes = 0
@@ -71,12 +76,16 @@ class Producing:
             request.namespace, request.topic, request.create_partitions, now
         )
         partition = route(directory, topic, request.route)
+        if partition.replication is not None:
+            check_leader(partition)
         base = partition.state.next_offset
         sequence = self._append_whole(partition, batch, now)
         reply = Produced(partition.number, base, batch.count)
         if request.acks is _NONE:
             reply.high_watermark = partition.high_watermark
             return Outcome(reply)
+        if request.acks is _ALL and (self._needs_others or partition.replication is not None):
+            return self._replicating.hold(client, reply, sequence, partition, now)
         return self._waiting.hold(client, reply, sequence, partition)
 
     def produce_many(self, request: ProduceMany, client: Client, now: Now) -> Outcome:
@@ -100,6 +109,8 @@ class Producing:
             partitions.append(partition)
             base = partition.state.next_offset
             try:
+                if partition.replication is not None:
+                    check_leader(partition)
                 self._check(share.batch)
                 sequence = self._append_whole(partition, share.batch, now)
             except EngineError as error:
@@ -109,8 +120,14 @@ class Producing:
                     Produced(partition.number, base, share.batch.count, partition.high_watermark)
                 )
         reply = ProducedMany(parts, places)
-        if request.acks is _NONE or not sequence:
+        if not sequence:
+            return self._waiting.answer(client, reply, directory.sequence)
+        if request.acks is _NONE:
             return Outcome(reply)
+        if request.acks is _ALL and (
+            self._needs_others or any(p.replication is not None for p in partitions)
+        ):
+            return self._replicating.hold_many(client, reply, sequence, partitions, now)
         return self._waiting.hold_many(client, reply, sequence, partitions)
 
     def _check(self, batch: RecordBatch) -> None:

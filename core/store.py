@@ -111,6 +111,11 @@ class Store(Protocol):
     def flushed(self, work: Flush, error: OSError | None) -> FlushWork | None:
         """The group ended; moves `revealed_sequence` on, or fences the store and returns None."""
 
+    def limit_visible(self, topic_id: int, partition: int, high_watermark: int) -> None:
+        """Readers beside the engine see the partition up to here, which may be less than what is
+        revealed: replicas hold it back. It holds until the next flush that appends there has ended,
+        which shows them all of it."""
+
     def take_work(self, now: Now) -> list[Work]:
         """Segment writes, checkpoints and deletions that are due, each handed out once."""
 

@@ -248,6 +248,12 @@ class DiskStore:
             self._checkpointer.written(done)
         return flush
 
+    def limit_visible(self, topic_id: int, partition: int, high_watermark: int) -> None:
+        """Readers beside the engine see the partition up to here, until its next flush."""
+        log = self._logs.get((topic_id, partition))
+        if log is not None:
+            self._checkpointer.revealed(log, max(high_watermark, log.log_start))
+
     def take_work(self, now: Now) -> list[Work]:
         """Segment writes, journal preparation, checkpoints and the scrub's reads that are due."""
         if self.failure is not None:
