@@ -65,7 +65,10 @@ class Produce:
         batch: Its columns and producer; the engine assigns offsets and timestamps.
         create_partitions: Where the topic is missing, create it with so many; 0 refuses.
         idempotent: Check the sequences of the batch's producers, whatever the topic says.
-        dedupe: The topic's window of payloads applies, if it has one (`TopicConfig.dedupe_ms`).
+        dedupe: The topic's window of payloads applies, if it has one (`TopicConfig.dedupe_ms`), to
+            a single record.
+        digest: The payload's `core.dedupe.digest_of`, where the codec made it in a thread because
+            the payload is large.
     """
 
     topic: Key
@@ -76,6 +79,7 @@ class Produce:
     create_partitions: int = 0
     idempotent: bool = False
     dedupe: bool = False
+    digest: bytes = b""
 
 
 @dataclass(slots=True)
@@ -87,12 +91,15 @@ class Produced:
             dialect that does not tell it reads -1. A duplicate has the offsets of the original, or
             -1 where these are no longer known.
         high_watermark: As it stands when the reply leaves (0 at first).
+        last_offset: Of the last record where a part of them was known before, so that they need not
+            follow each other; -1 where it is no longer known. None where it follows from the rest.
     """
 
     partition: int
     base_offset: int
     count: int
     high_watermark: int = 0
+    last_offset: int | None = None
 
 
 @dataclass(slots=True)

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from dragoman.core import calls
 from dragoman.core.clock import Now
 from dragoman.core.coordinator import Coordinator
+from dragoman.core.dedupe import Dedupe
 from dragoman.core.describe import Describer
 from dragoman.core.directory import Directory
 from dragoman.core.error import EngineError
 from dragoman.core.fetch import Fetching
 from dragoman.core.follow import Following
+from dragoman.core.idempotence import Idempotence
 from dragoman.core.namespace import Namespaces
 from dragoman.core.offset import Offsets
 from dragoman.core.options import EngineOptions
@@ -66,7 +68,18 @@ class Engine:
         self._replicating = Replicating(
             options, store, directory, topics, replicas, waiting, self._moved
         )
-        self._producing = Producing(options, store, directory, topics, self._replicating, waiting)
+        self._idempotence = Idempotence(options, store, directory)
+        self._dedupe = Dedupe(options)
+        self._producing = Producing(
+            options,
+            store,
+            directory,
+            topics,
+            self._idempotence,
+            self._dedupe,
+            self._replicating,
+            waiting,
+        )
         self._reader = Reader(store, offsets)
         self._fetching = Fetching(options, directory, topics, offsets, self._reader, waiting)
         self._following = Following(store, directory, offsets, self._reader, waiting)
@@ -199,6 +212,8 @@ class Engine:
         self._following.commit_due(now)
         self._coordinator.expire(now)
         self._retention.tick(now)
+        self._idempotence.tick(now)
+        self._dedupe.tick(now)
 
     def overloaded(self) -> bool:
         """Whether producers should not be read for now."""
@@ -226,6 +241,13 @@ class Engine:
             "requests": self._requests,
             "produced_records": self._producing.records,
             "produced_bytes": self._producing.bytes,
+            "idempotent_producers": len(self._idempotence),
+            "duplicates": self._idempotence.duplicates,
+            "sequence_gaps": self._idempotence.gaps,
+            "stale_producer_epochs": self._idempotence.stale_epochs,
+            "dedupe_entries": len(self._dedupe),
+            "dedupe_hits": self._dedupe.hits,
+            "dedupe_evicted": self._dedupe.evicted,
             "fetched_records": self._fetching.records,
             "followed_records": self._following.records,
             "commits": self._offsets.commits,
@@ -277,6 +299,7 @@ class Engine:
 
     def _dropped(self, partitions: list[Partition]) -> None:
         if partitions:
+            self._idempotence.dropped(partitions)
             for partition in partitions:
                 self._fetching.dropped(partition)
                 self._replicating.dropped(partition)

@@ -13,18 +13,20 @@ from dragoman.core.error import EngineError, ErrorCode
 from dragoman.core.outcome import Outcome
 from dragoman.core.replication import check_leader
 from dragoman.core.route import route
-from dragoman.core.split import split_batch
+from dragoman.core.split import slice_batch, split_batch
 from dragoman.core.store import StoreFull, StoreOverloaded
 
 if TYPE_CHECKING:
     from dragoman.core.batch import RecordBatch
     from dragoman.core.calls import Produce, ProduceMany
     from dragoman.core.clock import Now
+    from dragoman.core.dedupe import Dedupe
     from dragoman.core.directory import Directory
     from dragoman.core.error import Failure
+    from dragoman.core.idempotence import Idempotence
     from dragoman.core.options import EngineOptions
     from dragoman.core.outcome import Client
-    from dragoman.core.partition import Partition
+    from dragoman.core.partition import Partition, Topic
     from dragoman.core.replication import Replicating
     from dragoman.core.store import Store
     from dragoman.core.topic import Topics
@@ -49,6 +51,8 @@ class Producing:
         store: Store,
         directory: Directory,
         topics: Topics,
+        idempotence: Idempotence,
+        dedupe: Dedupe,
         replicating: Replicating,
         waiting: Waiting,
     ) -> None:
@@ -60,6 +64,8 @@ class Producing:
         self._store = store
         self._directory = directory
         self._topics = topics
+        self._idempotence = idempotence
+        self._dedupe = dedupe
         self._replicating = replicating
         self._waiting = waiting
         self.records = 0
@@ -75,9 +81,13 @@ class Producing:
         topic = self._topics.topic_or_new(
             request.namespace, request.topic, request.create_partitions, now
         )
+        if request.dedupe and (window_ms := topic.state.config.get("dedupe_ms")):
+            return self._produce_new(request, topic, window_ms, client, now)
         partition = route(directory, topic, request.route)
         if partition.replication is not None:
             check_leader(partition)
+        if batch.producers and (request.idempotent or topic.state.config.get("idempotent")):
+            return self._produce_once(request, partition, client, now)
         base = partition.state.next_offset
         sequence = self._append_whole(partition, batch, now)
         reply = Produced(partition.number, base, batch.count)
@@ -87,6 +97,66 @@ class Producing:
         if request.acks is _ALL and (self._needs_others or partition.replication is not None):
             return self._replicating.hold(client, reply, sequence, partition, now)
         return self._waiting.hold(client, reply, sequence, partition)
+
+    def _produce_once(
+        self, request: Produce, partition: Partition, client: Client, now: Now
+    ) -> Outcome:
+        """Appends what of the batch its producers have not appended before."""
+        batch = request.batch
+        known = self._idempotence.check(partition, batch, now)
+        reply = Produced(partition.number, partition.state.next_offset, batch.count)
+        if known is None:
+            sequence = self._append_whole(partition, batch, now, is_checked=True)
+        else:
+            # What was appended before is durable no later than what was appended last.
+            sequence = partition.batch_sequence
+            pieces = [slice_batch(batch, first, last) for first, last in known.new]
+            if len(pieces) > 1:
+                self._check_room(pieces)
+            for piece in pieces:
+                sequence = self._append_whole(partition, piece, now, is_checked=True)
+            if known.base_offset is not None:
+                reply.base_offset = known.base_offset
+            reply.last_offset = (
+                partition.state.next_offset - 1 if known.last_offset is None else known.last_offset
+            )
+        return self._answer(request, client, reply, sequence, partition, now)
+
+    def _produce_new(
+        self, request: Produce, topic: Topic, window_ms: int, client: Client, now: Now
+    ) -> Outcome:
+        """Appends a record unless its payload was appended within the topic's window."""
+        dedupe = self._dedupe
+        key = dedupe.key_of(request, topic.state.topic_id)
+        original = dedupe.find(key, window_ms, now) if key else None
+        partition = original.partition if original else route(self._directory, topic, request.route)
+        check_leader(partition)
+        if original is not None:
+            reply = Produced(partition.number, original.offset, 1)
+            return self._answer(request, client, reply, partition.batch_sequence, partition, now)
+        base = partition.state.next_offset
+        sequence = self._append_whole(partition, request.batch, now)
+        if key:
+            dedupe.put(key, window_ms, now, partition=partition, offset=base)
+        reply = Produced(partition.number, base, request.batch.count)
+        return self._answer(request, client, reply, sequence, partition, now)
+
+    def _answer(
+        self,
+        request: Produce,
+        client: Client,
+        reply: Produced,
+        sequence: int,
+        partition: Partition,
+        now: Now,
+    ) -> Outcome:
+        """The outcome of a produce that may have appended nothing."""
+        if request.acks is _NONE:
+            reply.high_watermark = partition.high_watermark
+            return Outcome(reply)
+        if request.acks is _ALL:
+            return self._replicating.hold(client, reply, sequence, partition, now)
+        return self._waiting.hold_unless_revealed(client, reply, sequence, partition)
 
     def produce_many(self, request: ProduceMany, client: Client, now: Now) -> Outcome:
         """Appends every record to the partition of its hash; answers once all are durable."""
@@ -169,24 +239,37 @@ class Producing:
                 limit=limit,
             )
 
-    def _append_whole(self, partition: Partition, batch: RecordBatch, now: Now) -> int:
-        """Appends a batch of any size, all or nothing; returns the sequence of its last piece."""
+    def _append_whole(
+        self, partition: Partition, batch: RecordBatch, now: Now, *, is_checked: bool = False
+    ) -> int:
+        """Appends a batch of any size, all or nothing; returns the sequence of its last piece.
+
+        Args:
+            is_checked: Its producers' sequences were checked and are to be remembered.
+        """
         size = len(batch.values.blob)
         is_plain = batch.keys is None and batch.headers is None and batch.count < _COUNT_PLAIN
         if (size > _BYTES_PLAIN or not is_plain) and batch.nbytes > BATCH_BYTES_MAX:
             pieces = split_batch(batch, BATCH_BYTES_MAX)
-            try:
-                self._store.check_room(sum([piece.nbytes for piece in pieces]))
-            except (StoreFull, StoreOverloaded) as error:
-                raise _refusal(error) from None
+            self._check_room(pieces)
             sequence = 0
             for piece in pieces:
                 sequence = self._append(partition, piece, now)
+                if is_checked:
+                    self._idempotence.appended(partition, piece)
         else:
             sequence = self._append(partition, batch, now)
+            if is_checked:
+                self._idempotence.appended(partition, batch)
         self.records += batch.count
         self.bytes += size
         return sequence
+
+    def _check_room(self, pieces: list[RecordBatch]) -> None:
+        try:
+            self._store.check_room(sum([piece.nbytes for piece in pieces]))
+        except (StoreFull, StoreOverloaded) as error:
+            raise _refusal(error) from None
 
     def _append(self, partition: Partition, batch: RecordBatch, now: Now) -> int:
         state = partition.state

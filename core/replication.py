@@ -147,10 +147,14 @@ class Replicating:
     def hold(
         self, client: Client, reply: Produced, sequence: int, partition: Partition, now: Now
     ) -> Outcome:
-        """The outcome of a produce with acks=all."""
-        if self._is_copied(partition, reply.base_offset + reply.count):
-            return self._waiting.hold(client, reply, sequence, partition)
-        return self._hold(AckWait(client, [reply], [partition], None, sequence), now)
+        """The outcome of a produce with acks=all, which appended to the partition or repeated what
+        was appended before."""
+        end = partition.state.next_offset
+        if self._is_copied(partition, end):
+            return self._waiting.hold_unless_revealed(client, reply, sequence, partition)
+        wait = AckWait(client, [reply], [partition], None, sequence)
+        wait.ends[partition] = end
+        return self._hold(wait, now)
 
     def hold_many(
         self,

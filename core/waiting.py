@@ -57,6 +57,15 @@ class Waiting:
         self._newest = sequence
         return outcome
 
+    def hold_unless_revealed(
+        self, client: Client, reply: Produced, sequence: int, partition: Partition
+    ) -> Outcome:
+        """As `hold`, for records that may have been appended long ago."""
+        if sequence > self._store.revealed_sequence:
+            return self.hold(client, reply, max(sequence, self._newest), partition)
+        reply.high_watermark = partition.high_watermark
+        return Outcome(reply)
+
     def hold_many(
         self, client: Client, reply: ProducedMany, sequence: int, partitions: list[Partition]
     ) -> Outcome:
