@@ -913,6 +913,7 @@ Request = (
     | DeleteTopic
     | ListTopics
     | DescribeTopic
+    | DeleteRecords
     | SetRole
     | ReportReplica
     | CreateNamespace
@@ -938,6 +939,7 @@ Reply = (
     | TopicDeleted
     | TopicsListed
     | TopicDescribed
+    | RecordsDeleted
     | RoleSet
     | ReplicaReported
     | NamespaceCreated

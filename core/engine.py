@@ -28,6 +28,7 @@ from dragoman.core.replica import Replicas
 from dragoman.core.replication import AckWait, Replicating
 from dragoman.core.retention import Retention
 from dragoman.core.topic import Topics
+from dragoman.core.trim import Trimming
 from dragoman.core.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ class Engine:
         self._reader = Reader(store, offsets)
         self._fetching = Fetching(options, directory, topics, offsets, self._reader, waiting)
         self._following = Following(store, directory, offsets, self._reader, waiting)
-        self._retention = Retention(options, store, directory)
+        trimming = Trimming(directory, waiting)
+        self._retention = Retention(options, store, directory, trimming)
         self._handlers: dict[type, Callable[[Any, Client, Now], Outcome]] = {
             calls.Produce: self._producing.produce,
             calls.ProduceMany: self._producing.produce_many,
@@ -102,6 +104,7 @@ class Engine:
             calls.DeleteTopic: topics.delete_topic,
             calls.ListTopics: topics.list_topics,
             calls.DescribeTopic: topics.describe_topic,
+            calls.DeleteRecords: trimming.delete,
             calls.SetRole: self._replicating.set_role,
             calls.ReportReplica: self._replicating.report,
             calls.CreateNamespace: namespaces.create,
@@ -188,12 +191,13 @@ class Engine:
 
     def take_work(self) -> list[Work]:
         """Reads that block, segment writes and checkpoints that are due."""
-        return self._reader.take_work() + self._store.take_work(self._now)
+        reads = self._reader.take_work() + self._retention.take_work()
+        return reads + self._store.take_work(self._now)
 
     def finished(self, work: Work, error: OSError | None, now: Now) -> None:
         """A work of `take_work` ended."""
         self._now = now
-        if not self._reader.finished(work, error):
+        if not (self._reader.finished(work, error) or self._retention.finished(work)):
             self._store.finished(work, error)
             if self._store.failure is not None:
                 self._released()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.core import change as ch
 from dragoman.core.catalog import Catalog
+from dragoman.core.cut import first_at_time
 from dragoman.core.interface import WorkLane
 from dragoman.core.join import can_join, join_batches
 from dragoman.core.store import StoreDamage, StoreFull
@@ -110,6 +111,20 @@ class MemoryRead:
         """Lets go of what was found."""
         self.batches = self._found
         self.error = self._damage
+
+
+class MemoryExpiry:
+    """A search for what has expired that answers later."""
+
+    lane = WorkLane.READ
+
+    def __init__(self, found: int) -> None:
+        self._found = found
+        self.start: int | None = None
+
+    def run(self) -> None:
+        """Lets go of what was found."""
+        self.start = self._found
 
 
 class MemoryStore:
@@ -261,17 +276,22 @@ class MemoryStore:
 
     def expired(
         self, topic_id: int, partition: int, *, before_us: int, bytes_max: int
-    ) -> int | None:
-        """As if each batch but the last were a closed segment."""
+    ) -> int | MemoryExpiry | None:
+        """By bytes as if each batch but the last were a closed segment."""
         log = self._readable.logs.get((topic_id, partition), [])
         total = sum([batch.nbytes for batch in log])
         start = None
         for batch in log[:-1]:
-            if not (batch.max_timestamp_us < before_us or 0 < bytes_max < total):
+            if not 0 < bytes_max < total:
                 break
             total -= batch.nbytes
             start = batch.next_offset
-        return start
+        if not before_us or not log:
+            return start
+        young = next((batch for batch in log if batch.max_timestamp_us >= before_us), None)
+        by_age = log[-1].next_offset if young is None else first_at_time(young, before_us)
+        start = by_age if start is None else max(start, by_age)
+        return MemoryExpiry(start) if self.blocking_reads else start
 
     def overloaded(self) -> bool:
         """Whether three quarters of the budget are spent."""

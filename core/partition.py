@@ -22,6 +22,7 @@ class Partition:
         high_watermark: The first offset that no reader may see. It never falls.
         created_sequence: The change that made it; older flushes speak of a dropped namesake.
         batch_sequence: Of the newest batch that was appended.
+        start_sequence: Of the newest trim.
         dropped: The partition or its topic is gone.
         polls: Long polls that wait here, in the order in which they came.
         followers: Follows that wait here for records.
@@ -38,6 +39,7 @@ class Partition:
         "number",
         "polls",
         "replication",
+        "start_sequence",
         "state",
         "topic",
         "topic_id",
@@ -53,6 +55,7 @@ class Partition:
         self.high_watermark = state.next_offset
         self.created_sequence = created_sequence
         self.batch_sequence = 0
+        self.start_sequence = 0
         self.dropped = False
         self.polls: dict[Outcome, None] = {}
         self.followers: dict[Outcome, None] = {}

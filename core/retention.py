@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dragoman.core.change import Trimmed
-
 if TYPE_CHECKING:
     from dragoman.core.clock import Now
     from dragoman.core.directory import Directory
+    from dragoman.core.interface import Work
     from dragoman.core.options import EngineOptions
     from dragoman.core.partition import Partition
-    from dragoman.core.store import Store
+    from dragoman.core.store import ExpiryWork, Store
+    from dragoman.core.trim import Trimming
 
 PARTITIONS_PER_TICK = 64
 """How many partitions one tick looks at, so that no tick takes long."""
@@ -24,12 +24,18 @@ class Retention:
         trims: Changes of a log start so far.
     """
 
-    def __init__(self, options: EngineOptions, store: Store, directory: Directory) -> None:
+    def __init__(
+        self, options: EngineOptions, store: Store, directory: Directory, trimming: Trimming
+    ) -> None:
         self._options = options
         self._store = store
         self._directory = directory
+        self._trimming = trimming
         self._left: list[Partition] = []
         self._next_us = 0
+        self._due: list[Work] = []
+        self._looking: dict[int, tuple[Partition, ExpiryWork]] = {}
+        self._busy: set[Partition] = set()
         self.trims = 0
 
     def tick(self, now: Now) -> None:
@@ -48,9 +54,29 @@ class Retention:
             self._left.clear()
             return
         for partition in self._left[-PARTITIONS_PER_TICK:]:
-            if not partition.dropped:
+            if not partition.dropped and partition not in self._busy:
                 self._check(partition, now)
         del self._left[-PARTITIONS_PER_TICK:]
+
+    def take_work(self) -> list[Work]:
+        """Looks at segments that may block, each handed out once."""
+        if not self._due:
+            return []
+        due, self._due = self._due, []
+        return due
+
+    def finished(self, work: Work) -> bool:
+        """A work ended; returns whether it was one of these. What could not be read is asked for
+        again in the next round."""
+        found = self._looking.pop(id(work), None)
+        if found is None:
+            return False
+        partition, look = found
+        self._busy.discard(partition)
+        stopped = self._store.failure is not None or self._directory.closing
+        if look.start is not None and not partition.dropped and not stopped:
+            self._trim(partition, look.start)
+        return True
 
     def _limits(self, config: dict[str, int | bool]) -> tuple[int, int]:
         options = self._options
@@ -62,12 +88,16 @@ class Retention:
     def _check(self, partition: Partition, now: Now) -> None:
         age_ms, bytes_max = self._limits(partition.topic.state.config)
         before_us = max(now.wall_us - age_ms * 1000, 0) if age_ms else 0
-        start = self._store.expired(
+        found = self._store.expired(
             partition.topic_id, partition.number, before_us=before_us, bytes_max=bytes_max
         )
-        if start is None:
-            return
-        start = min(start, partition.high_watermark)
-        if start > partition.state.log_start_offset:
-            self._directory.apply(Trimmed(partition.topic_id, partition.number, start))
+        if isinstance(found, int):
+            self._trim(partition, found)
+        elif found is not None:
+            self._looking[id(found)] = (partition, found)
+            self._busy.add(partition)
+            self._due.append(found)
+
+    def _trim(self, partition: Partition, start: int) -> None:
+        if self._trimming.trim(partition, min(start, partition.high_watermark)):
             self.trims += 1

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dragoman.core.catalog import Catalog
     from dragoman.core.change import Change
     from dragoman.core.clock import Now
-    from dragoman.core.interface import Flush, Work
+    from dragoman.core.interface import Flush, Work, WorkLane
 
 
 class FlushWork(Protocol):
@@ -42,6 +42,21 @@ class ReadWork(Protocol):
 
     batches: list[RecordBatch]
     error: StoreDamage | None
+
+
+class ExpiryWork(Protocol):
+    """A search for the first record that is not too old, which may block.
+
+    Attributes:
+        lane: Where it runs.
+        start: After `run`: the log start that retention asks for, or None where that is not known.
+    """
+
+    lane: WorkLane
+    start: int | None
+
+    def run(self) -> None:
+        """Looks."""
 
 
 class StoreDamage(Exception):
@@ -148,13 +163,15 @@ class Store(Protocol):
 
     def expired(
         self, topic_id: int, partition: int, *, before_us: int, bytes_max: int
-    ) -> int | None:
-        """The log start that retention asks for, in whole closed segments, or None where nothing is
-        due.
+    ) -> int | ExpiryWork | None:
+        """The log start that retention asks for, or None where nothing is due.
+
+        It may lie past what is visible or where the log starts already. Returns an `ExpiryWork`,
+        which is not handed in to `finished`, where looking may block.
 
         Args:
-            before_us: Segments whose newest record is older may go; 0 for none.
-            bytes_max: The oldest segments beyond this sum may go; 0 for no limit.
+            before_us: Records that are older go; 0 for none.
+            bytes_max: The oldest closed segments beyond this sum go; 0 for no limit.
         """
 
     def overloaded(self) -> bool:

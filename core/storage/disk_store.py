@@ -16,6 +16,7 @@ from dragoman.core.catalog import Catalog
 from dragoman.core.error import EngineError, ErrorCode
 from dragoman.core.storage.checkpointer import Checkpointer
 from dragoman.core.storage.disk import RealDisk, is_full
+from dragoman.core.storage.expiry import ExpiryRead, expired
 from dragoman.core.storage.files import OpenFiles
 from dragoman.core.storage.flush import (
     Group,
@@ -32,8 +33,8 @@ from dragoman.core.storage.reading import (
     ColdCache,
     SegmentRead,
     WouldBlock,
+    batch_at_time,
     read_now,
-    time_in_segment,
 )
 from dragoman.core.storage.recovery import Recovered, recover
 from dragoman.core.storage.scrub import Scrub
@@ -326,9 +327,9 @@ class DiskStore:
             if segment.base >= tail_start:
                 break
             if segment.size and segment.max_timestamp_us >= timestamp_us:
-                found = time_in_segment(self._disk, self._files, log, segment, timestamp_us)
-                if found is not None and found < tail_start:
-                    return max(found, log.log_start)
+                found = batch_at_time(self._disk, self._files, log, segment, timestamp_us)
+                if found is not None and found.base_offset < tail_start:
+                    return max(found.base_offset, log.log_start)
         return max(log.tail_at_time(timestamp_us), log.log_start)
 
     def size(self, topic_id: int, partition: int) -> tuple[int, int]:
@@ -342,22 +343,12 @@ class DiskStore:
 
     def expired(
         self, topic_id: int, partition: int, *, before_us: int, bytes_max: int
-    ) -> int | None:
-        """The log start that retention asks for, in whole closed segments."""
+    ) -> int | ExpiryRead | None:
+        """The log start that retention asks for, or the work that looks for it."""
         log = self._logs.get((topic_id, partition))
         if log is None:
             return None
-        segments = log.live_segments()
-        total = sum([segment.size for segment in segments])
-        start = None
-        for segment in segments[:-1]:
-            too_old = before_us and segment.max_timestamp_us < before_us
-            too_much = bytes_max and total - segment.size >= bytes_max
-            if segment.size < segment.planned or not (too_old or too_much):
-                break
-            total -= segment.size
-            start = segment.next_offset
-        return start
+        return expired(self._disk, self._files, log, before_us=before_us, bytes_max=bytes_max)
 
     def overloaded(self) -> bool:
         """Whether pending bytes, unwritten tail or journal are above three quarters."""

@@ -40,6 +40,7 @@ class PartitionLog:
             evicted.
         unwritten: Bytes at rest on their way to a segment.
         cold: Batches read back from segments, by base offset; `cold_bases` has the keys sorted.
+        oldest: Offset and time of a record; all before it were older when retention looked.
         dropped: The partition was removed.
     """
 
@@ -53,6 +54,7 @@ class PartitionLog:
         "end",
         "gone",
         "log_start",
+        "oldest",
         "partition",
         "segments",
         "tail",
@@ -74,6 +76,7 @@ class PartitionLog:
         self.unwritten = 0
         self.cold: dict[int, RecordBatch] = {}
         self.cold_bases: list[int] = []
+        self.oldest = (-1, 0)
         self.dropped = False
 
     @property
@@ -161,6 +164,12 @@ class PartitionLog:
         gone = segments[:count]
         del segments[:count]
         return gone
+
+    def seal_below(self, log_start: int) -> None:
+        """Closes the last segment where all of it lies below `log_start`, so that its file can
+        go."""
+        if self.segments and self.segments[-1].planned_next <= log_start:
+            self.segments[-1].sealed = True
 
     def tail_at_time(self, timestamp_us: int) -> int:
         """The first batch in memory with a record at or after this time, else the log's end."""
@@ -266,6 +275,7 @@ class LogTable:
                 if log is not None:
                     log.log_start = max(log.log_start, log_start)
                     log.end = max(log.end, log_start)
+                    log.seal_below(log_start)
             case _:
                 pass
         for log in dropped:

@@ -233,10 +233,10 @@ def read_now(
     return found
 
 
-def time_in_segment(
+def batch_at_time(
     disk: Disk, files: OpenFiles, log: PartitionLog, segment: Segment, timestamp_us: int
-) -> int | None:
-    """The first batch of a segment with a record at or after this time.
+) -> RecordBatch | None:
+    """The first intact batch of a segment with a record at or after this time.
 
     Looks at one step of the index on disk; makes the index first where it is not at hand.
     """
@@ -266,7 +266,7 @@ def time_in_segment(
             window=READ_BYTES_MIN,
         ):
             if not isinstance(piece, Broken) and piece.head.max_timestamp_us >= timestamp_us:
-                return piece.head.base_offset
+                return decode_batch(piece.data, log.topic_id, log.partition)
     finally:
         files.release(segment.path)
     return None

@@ -145,9 +145,9 @@ def test_the_first_batch_at_a_time_is_found(store: MemoryStore, time: int, offse
 
 @pytest.mark.parametrize(
     ("before_us", "bytes_max", "expected"),
-    [(0, 0, None), (5, 0, None), (6, 0, 2), (99, 0, 2), (0, 1, 2), (0, 1 << 20, None)],
+    [(0, 0, None), (5, 0, 0), (6, 0, 2), (99, 0, 3), (0, 1, 2), (0, 1 << 20, None), (6, 1, 2)],
 )
-def test_what_expires_is_whole_batches_and_never_the_last(
+def test_by_bytes_whole_batches_expire_and_by_age_every_record(
     store: MemoryStore, before_us: int, bytes_max: int, expected: int | None
 ) -> None:
     assert store.expired(1, 0, before_us=before_us, bytes_max=bytes_max) == expected
