@@ -92,6 +92,7 @@ class Facts:
             `local`.
         renderings: Where rendered batches are kept, shared by all connections.
         options: The listener's options for this dialect, already validated by `Dialect.options`.
+        loopback: The listener can be reached from its own machine only.
         token: Unpredictable bytes that no other connection has, of which a codec makes the ids that
             its dialect wants made; codecs roll no dice.
     """
@@ -103,6 +104,7 @@ class Facts:
     advertised: tuple[str, int] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     token: bytes = b""
+    loopback: bool = True
 
     @property
     def address(self) -> tuple[str, int]:
@@ -124,6 +126,9 @@ class Codec(Protocol):
     def wanted(self) -> int:
         """Bytes still missing of the current frame, 0 where unknown; a hint for the next read's
         size."""
+
+    def held(self) -> int:
+        """Bytes of a frame that has begun and is not whole yet; 0 between two frames."""
 
     def send(self, tag: Any, reply: Reply) -> Sent:
         """Renders a reply; for the tag of a Follow it is called for every push."""

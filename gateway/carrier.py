@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 LINGER_US = 1_000_000
 """How long a refused peer is read after our last word, so that a reset does not eat that word."""
-PUSHES_STALLED_US = 30_000_000
-"""A follower that takes nothing for so long is closed."""
+SLOW_READER_US = 30_000_000
+"""Who asked for records and takes nothing of them for so long is closed."""
 REPLIES_STALLED_US = 300_000_000
-"""Any other peer that takes nothing of its replies and is not heard for so long is closed. One that
-is heard nevertheless reads none of the replies that may be left out, and loses nothing by it."""
+"""Any other peer that takes nothing of its replies and is not heard for so long is closed. It may
+be one that only sends and never reads what it is told, and loses nothing by it."""
 
 
 @dataclass(slots=True)
@@ -31,19 +31,21 @@ class Pulse:
     stalled_us: int = 0
 
 
-def overdue(session: Session, pulse: Pulse, idle_us: int, now: Now) -> str:
+def overdue(session: Session, pulse: Pulse, idle_us: int, slow_reader_us: int, now: Now) -> str:
     """Why a connection should be closed now, or "".
 
     Args:
         idle_us: The listener's idle timeout; 0 never. It counts only while nothing is owed.
+        slow_reader_us: How long a reader may take nothing of what waits for it.
     """
     if pulse.stalled_us:
         if session.follows:
-            is_over = now.mono_us - pulse.stalled_us >= PUSHES_STALLED_US
+            is_over = now.mono_us - pulse.stalled_us >= slow_reader_us
         else:
             last_us = max(pulse.stalled_us, pulse.heard_us)
-            is_over = now.mono_us - last_us >= REPLIES_STALLED_US
-        return "stalled" if is_over else ""
+            patience_us = slow_reader_us if session.reads else REPLIES_STALLED_US
+            is_over = now.mono_us - last_us >= patience_us
+        return "stopped reading" if is_over else ""
     if idle_us and now.mono_us - pulse.heard_us >= idle_us and not session.busy:
         return "idle"
     return ""

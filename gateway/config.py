@@ -23,10 +23,15 @@ from dragoman.gateway.table import ConfigError, full_name, read_options, read_va
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+IN_FLIGHT_BYTES_MIN = 1024 * 1024
+"""Below it, connections with frames of ordinary size would take turns all the time."""
 CONFIG_FILE = Path("dragoman.toml")
 """Read from the working directory where no other file is named and it is there."""
 PREFIX = "DRAGOMAN_"
-_SECTIONS = ("data", "insecure", "drain_timeout_s", "listeners", "storage", "engine", "log")
+_SECTIONS = (
+    *("data", "insecure", "drain_timeout_s"),
+    *("server", "listeners", "storage", "engine", "log"),
+)
 
 
 class LogFormat(Enum):
@@ -52,6 +57,32 @@ class LogConfig:
 
     format: LogFormat = LogFormat.CONSOLE
     level: LogLevel = LogLevel.INFO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """What all connections share.
+
+    Attributes:
+        in_flight_bytes_max: What may have arrived of all connections together and not be served.
+        frame_stall_timeout_s: While that is short, half a frame that makes no progress for so long
+            is closed.
+        slow_reader_timeout_s: A reader that takes nothing of what it asked for is closed.
+    """
+
+    in_flight_bytes_max: int = 256 * 1024 * 1024
+    frame_stall_timeout_s: float = 10.0
+    slow_reader_timeout_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.in_flight_bytes_max < IN_FLIGHT_BYTES_MIN:
+            raise ValueError(
+                f"in_flight_bytes_max must be at least {IN_FLIGHT_BYTES_MIN}, not "
+                f"{self.in_flight_bytes_max}"
+            )
+        for name in ("frame_stall_timeout_s", "slow_reader_timeout_s"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be above 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +128,7 @@ class Config:
     insecure: bool = False
     drain_timeout_s: float = 10.0
     ephemeral: bool = False
+    server: ServerConfig = field(default_factory=ServerConfig)
     listeners: tuple[ListenerConfig, ...] = ()
     storage: StorageOptions = field(default_factory=StorageOptions)
     engine: EngineOptions = field(default_factory=EngineOptions)
@@ -138,6 +170,7 @@ def load_config(
     config = Config(
         **plain,
         ephemeral=ephemeral,
+        server=read_options(ServerConfig, _table(tables, "server"), "server"),
         listeners=_read_listeners(_table(tables, "listeners"), ephemeral=ephemeral),
         storage=read_options(StorageOptions, _split_durability(tables), "storage"),
         engine=read_options(EngineOptions, _table(tables, "engine"), "engine"),
@@ -252,7 +285,7 @@ def _check_listener(listener: ListenerConfig, *, insecure: bool) -> None:
         raise ConfigError(f"{where}: tls_cert and tls_key belong together; only one is given")
     if listener.advertised is not None:
         parse_address(listener.advertised, f"{where}.advertised")
-    if not insecure and not _is_loopback(listener.host):
+    if not insecure and not is_loopback(listener.host):
         raise ConfigError(
             f"{where}.host: {listener.host} can be reached from other machines and nothing "
             "authenticates them; pass --insecure to accept that"
@@ -271,7 +304,8 @@ def parse_address(text: str, where: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether an address can be reached from its own machine only."""
     if host == "localhost":
         return True
     try:

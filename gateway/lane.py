@@ -11,9 +11,12 @@ the end of its stream stays readable for ever, so its read interest goes for goo
 
 from __future__ import annotations
 
+import array
 import contextlib
+import fcntl
 import selectors
 import socket
+import termios
 from collections import deque
 from time import monotonic_ns
 from typing import TYPE_CHECKING
@@ -21,8 +24,9 @@ from typing import TYPE_CHECKING
 import structlog
 import trio
 
-from dragoman.gateway.carrier import LINGER_US, Pulse, overdue
+from dragoman.gateway.carrier import LINGER_US, SLOW_READER_US, Pulse, overdue
 from dragoman.gateway.clock import read_clocks
+from dragoman.gateway.inflow import Inflow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +55,7 @@ class Connection:
     """One socket with its session. Only its lane touches it."""
 
     __slots__ = (
+        "charged",
         "closed",
         "ended",
         "interest",
@@ -69,6 +74,7 @@ class Connection:
         self.pulse = Pulse(now.mono_us)
         self.interest = 0
         self.receive_bytes = RECEIVE_BYTES_MIN
+        self.charged = 0
         self.ended = False
         self.closed = False
         self.lingers_us = 0
@@ -78,12 +84,30 @@ class Connection:
         if not self.closed:
             self.lane.attend(self, now)
 
+    def willing(self) -> bool:
+        """Whether it would be read, were there memory for it."""
+        return self.lane.would_read(self)
+
+    def read_on(self, now: Now) -> None:
+        """There is memory for the rest of its frame."""
+        self.flush(now)
+
+    def backlog(self) -> int:
+        """Bytes that the kernel has received for it."""
+        return unread(self.socket)
+
+    def shed(self, reason: str, now: Now) -> None:
+        """Closes it after what was said already."""
+        self.lane.shed(self, reason, now)
+
 
 class Lane:
     """Serves connections until cancelled.
 
     Args:
         idle_us: Close a connection that owes and is owed nothing after so long; 0 never.
+        slow_reader_us: Close a reader that takes nothing of what it asked for after so long.
+        inflow: The budget of what arrives, shared by all lanes.
         on_closed: Told of every connection that is gone.
     """
 
@@ -92,11 +116,17 @@ class Lane:
         flusher: Flusher,
         *,
         idle_us: int = 0,
+        slow_reader_us: int = SLOW_READER_US,
+        inflow: Inflow | None = None,
         on_closed: Callable[[], None] = lambda: None,
         clock: Callable[[], Now] = read_clocks,
     ) -> None:
         self._flusher = flusher
         self._idle_us = idle_us
+        self._slow_reader_us = slow_reader_us
+        self._inflow = Inflow() if inflow is None else inflow
+        self._inflow.narrows(self._narrow)
+        self._receive_bytes_max = RECEIVE_BYTES_MAX
         self._on_closed = on_closed
         self._clock = clock
         self._selector = selectors.DefaultSelector()
@@ -161,7 +191,9 @@ class Lane:
             if connection.lingers_us:
                 if now.mono_us >= connection.lingers_us:
                     self._close(connection, now)
-            elif reason := overdue(session, connection.pulse, self._idle_us, now):
+            elif reason := overdue(
+                session, connection.pulse, self._idle_us, self._slow_reader_us, now
+            ):
                 self._tell_closed(connection, reason)
                 self._close(connection, now)
             elif connection.interest == 0 and self._vanished(connection):
@@ -189,6 +221,26 @@ class Lane:
                 self._close(connection, now)
             else:
                 self.attend(connection, now)
+
+    def would_read(self, connection: Connection) -> bool:
+        """Whether a connection is to be read as far as its session and the engine go."""
+        session = connection.session
+        return (
+            session.wants_read
+            and not connection.ended
+            and not (session.produces and self._flusher.overloaded)
+        )
+
+    def shed(self, connection: Connection, reason: str, now: Now) -> None:
+        """Closes one connection after what was said to it already."""
+        if connection.closed or connection.lingers_us:
+            return
+        self._tell_closed(connection, reason)
+        connection.session.end()
+        if connection.session.outbox.size:
+            self._close(connection, now)
+        else:
+            self.attend(connection, now)
 
     def close(self) -> None:
         """Closes every connection and the selector."""
@@ -219,16 +271,22 @@ class Lane:
             self._flusher.offload(session)
         if session.paused:
             self._flusher.later(session)
+        if session.arrived != connection.charged:
+            self._inflow.count(connection, now)
         if session.closing and not outbox.size:
             self._finish(connection, now)
-        else:
+        elif not connection.closed:
             self._watch(connection)
 
     def _read(self, connection: Connection, now: Now) -> None:
         session = connection.session
         size = connection.receive_bytes
-        if (wanted := session.wanted()) > size:
-            size = min(wanted, RECEIVE_BYTES_MAX)
+        if connection.charged and not connection.lingers_us:
+            if not self._inflow.may_read(connection):
+                self._watch(connection)
+                return
+            if (wanted := session.wanted()) > size:
+                size = min(wanted, RECEIVE_BYTES_MAX)
         try:
             data = connection.socket.recv(size)
         except (BlockingIOError, InterruptedError):
@@ -242,13 +300,15 @@ class Lane:
             return
         got = len(data)
         if got >= connection.receive_bytes:
-            connection.receive_bytes = min(2 * connection.receive_bytes, RECEIVE_BYTES_MAX)
+            connection.receive_bytes = min(2 * connection.receive_bytes, self._receive_bytes_max)
         elif got == 0:
             connection.ended = True
         elif got < connection.receive_bytes >> 2:
             connection.receive_bytes = max(connection.receive_bytes >> 1, RECEIVE_BYTES_MIN)
         connection.pulse.heard_us = now.mono_us
         session.received(data, now)
+        if session.arrived != connection.charged:
+            self._inflow.count(connection, now)
         self.attend(connection, now)
 
     def _write(self, connection: Connection, now: Now) -> bool:
@@ -283,7 +343,7 @@ class Lane:
         if session.wants_read and not connection.ended:
             if session.produces and self._flusher.overloaded:
                 self._resting.add(connection)
-            else:
+            elif not connection.charged or self._inflow.may_read(connection):
                 interest |= READ
         if interest != connection.interest:
             self._set_interest(connection, interest)
@@ -321,6 +381,7 @@ class Lane:
             self._set_interest(connection, 0)
         self.connections.discard(connection)
         self._resting.discard(connection)
+        self._inflow.forget(connection, now)
         connection.session.gone(now)
         connection.socket.close()
         self._on_closed()
@@ -340,8 +401,25 @@ class Lane:
             return True
         return False
 
+    def _narrow(self, short: bool) -> None:
+        """Reads everybody in small pieces while memory is short."""
+        self._receive_bytes_max = RECEIVE_BYTES_MIN if short else RECEIVE_BYTES_MAX
+        if short:
+            for connection in self.connections:
+                connection.receive_bytes = RECEIVE_BYTES_MIN
+
     def _tell_closed(self, connection: Connection, reason: str) -> None:
         client = connection.session.client
         _log.info(
             "closed", session=client.number, dialect=client.dialect, peer=client.peer, reason=reason
         )
+
+
+def unread(sock: socket.socket) -> int:
+    """Bytes that the kernel holds for a socket's reader; 0 where it is broken."""
+    count = array.array("i", [0])
+    try:
+        fcntl.ioctl(sock, termios.FIONREAD, count)
+    except (OSError, ValueError):
+        return 0
+    return count[0]

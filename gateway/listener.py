@@ -7,6 +7,7 @@ import errno
 import os
 import socket
 import ssl
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -14,9 +15,11 @@ import trio
 
 from dragoman.codecs.base import Facts, Limits
 from dragoman.core.outcome import Client
+from dragoman.gateway.carrier import SLOW_READER_US
 from dragoman.gateway.clock import read_clocks
-from dragoman.gateway.config import parse_address
-from dragoman.gateway.lane import Lane
+from dragoman.gateway.config import is_loopback, parse_address
+from dragoman.gateway.inflow import Inflow
+from dragoman.gateway.lane import Lane, unread
 from dragoman.gateway.session import Session
 from dragoman.gateway.stream import HANDSHAKE_SECONDS_MAX, StreamConnection
 from dragoman.gateway.table import ConfigError
@@ -46,6 +49,8 @@ class Listener:
 
     Args:
         numbers: Gives every session of the process its number.
+        inflow: The budget of what arrives on all listeners.
+        slow_reader_us: A reader that takes nothing for so long is closed.
 
     Attributes:
         port: Where it listens.
@@ -61,6 +66,8 @@ class Listener:
         flusher: Flusher,
         renderings: RenderingCache,
         numbers: Iterator[int],
+        inflow: Inflow | None = None,
+        slow_reader_us: int = SLOW_READER_US,
         clock: Callable[[], Now] = read_clocks,
     ) -> None:
         self.config = config
@@ -71,18 +78,28 @@ class Listener:
         self._numbers = numbers
         self._clock = clock
         self._idle_us = round(config.idle_timeout_s * 1_000_000)
+        self._inflow = Inflow() if inflow is None else inflow
+        self._slow_reader_us = slow_reader_us
         self._limits = Limits(config.frame_bytes_max, dialect.limits.reply_bytes_max)
         self._advertised = (
             None
             if config.advertised is None
             else parse_address(config.advertised, f"listeners.{config.dialect}.advertised")
         )
+        self._loopback = is_loopback(config.host)
         self._tls = _tls_context(config)
         self._room = trio.Event()
         self._empty = trio.Event()
         self._accepting = trio.CancelScope()
         self._streams: set[StreamConnection] = set()
-        self._lane = Lane(flusher, idle_us=self._idle_us, on_closed=self._closed, clock=clock)
+        self._lane = Lane(
+            flusher,
+            idle_us=self._idle_us,
+            slow_reader_us=slow_reader_us,
+            inflow=self._inflow,
+            on_closed=self._closed,
+            clock=clock,
+        )
         self.connections = 0
         self._socket = _bind(config)
         self.port: int = self._socket.getsockname()[1]
@@ -175,6 +192,7 @@ class Listener:
             advertised=self._advertised,
             options=self.config.options,
             token=os.urandom(TOKEN_BYTES),
+            loopback=self._loopback,
         )
         client = Client(next(self._numbers), self.dialect.name, _shown(address))
         return Session(self.dialect.codec(facts), self._engine, client, now)
@@ -198,7 +216,14 @@ class Listener:
                 return
             session = self._session(accepted, address, self._clock())
             connection = StreamConnection(
-                stream, session, self._flusher, idle_us=self._idle_us, clock=self._clock
+                stream,
+                session,
+                self._flusher,
+                idle_us=self._idle_us,
+                slow_reader_us=self._slow_reader_us,
+                inflow=self._inflow,
+                unread=partial(unread, accepted),
+                clock=self._clock,
             )
             self._streams.add(connection)
             await connection.run()

@@ -54,8 +54,19 @@ class Outbox:
         self.buffers.clear()
         self.size = 0
 
-    def take(self) -> bytes:
-        """Everything as one piece, for carriers that cannot gather."""
-        joined = b"".join(self.buffers)
-        self.clear()
-        return joined
+    def take(self, bytes_max: int | None = None) -> bytes:
+        """Everything, or the first bytes, as one piece, for carriers that cannot gather."""
+        size = self.size
+        if bytes_max is None or size <= bytes_max:
+            joined = b"".join(self.buffers)
+            self.clear()
+            return joined
+        taken: list[Buffer] = []
+        missing = bytes_max
+        for buffer in self.buffers:
+            taken.append(memoryview(buffer)[:missing])
+            missing -= len(taken[-1])
+            if not missing:
+                break
+        self.sent(bytes_max)
+        return b"".join(taken)

@@ -18,6 +18,7 @@ from dragoman.codecs.rendering import RenderingCache
 from dragoman.gateway.clock import read_clocks
 from dragoman.gateway.descriptor import fit_connections, raise_descriptor_limit
 from dragoman.gateway.flusher import Flusher
+from dragoman.gateway.inflow import Inflow
 from dragoman.gateway.listener import Listener
 from dragoman.gateway.reaper import Reaper
 from dragoman.gateway.table import ConfigError
@@ -52,6 +53,10 @@ class Server:
         self._stopping = trio.Event()
         self._renderings = renderings = RenderingCache()
         numbers = itertools.count(1)
+        shared = config.server
+        self._inflow = Inflow(
+            shared.in_flight_bytes_max, round(shared.frame_stall_timeout_s * 1_000_000)
+        )
         self._listeners: list[Listener] = []
         try:
             for listener in config.listeners:
@@ -63,6 +68,8 @@ class Server:
                         flusher=self._flusher,
                         renderings=renderings,
                         numbers=numbers,
+                        inflow=self._inflow,
+                        slow_reader_us=round(shared.slow_reader_timeout_s * 1_000_000),
                     )
                 )
         except ConfigError:
@@ -122,7 +129,7 @@ class Server:
                         self.stop()
 
     def _swept(self) -> Iterable[Swept]:
-        return [one for listener in self._listeners for one in listener.swept()]
+        return [self._inflow, *(one for door in self._listeners for one in door.swept())]
 
     async def _drain(self) -> None:
         """Stops accepting, answers what was asked, makes everything durable."""

@@ -88,7 +88,10 @@ class Session:
         held: Something stopped for want of room in the outbox: `advance` once it is empty.
         paused: Hearing stopped because others wait: `resume` after their turn.
         produces: It has sent records; such connections rest while the engine is overloaded.
-        wanted: The codec's hint for the size of the next read.
+        reads: It has asked for records.
+        arrived: Bytes of the peer that are not served yet: the half of a frame, or what waits for
+            its turn or for a thread.
+        wanted: The codec's hint for the size of the next read, where something has arrived.
         carrier: Whoever moves its bytes; set and read by that carrier alone.
         requests, refusals: Counters.
     """
@@ -102,9 +105,11 @@ class Session:
         "_first",
         "_following",
         "_follows_asked",
+        "_held",
         "_over",
         "_queue",
         "_received_bytes",
+        "arrived",
         "carrier",
         "client",
         "closing",
@@ -114,6 +119,7 @@ class Session:
         "outbox",
         "paused",
         "produces",
+        "reads",
         "refusals",
         "requests",
         "wanted",
@@ -139,7 +145,10 @@ class Session:
         self.paused = False
         self.listening = True
         self.produces = False
+        self.reads = False
+        self.arrived = 0
         self.wanted = codec.wanted
+        self._held = codec.held
         self.carrier: Any = None
         self.requests = 0
         self.refusals = 0
@@ -183,6 +192,7 @@ class Session:
         if not self._first:
             self._first = bytes(data[:8])
         self._received_bytes = len(data)
+        self.arrived += len(data)
         try:
             heard = self._codec.receive(data)
             if not data and not any(type(item) is HungUp for item in heard):
@@ -270,6 +280,11 @@ class Session:
             self._deaf = True
         self._settle(now)
 
+    def end(self) -> None:
+        """Says no more than what the outbox holds, whatever was asked."""
+        if not self._over:
+            self._end()
+
     def gone(self, now: Now) -> None:
         """The connection is closed, for whatever reason. Idempotent."""
         if self._over:
@@ -278,6 +293,7 @@ class Session:
         self._end()
         self._follows_asked.clear()
         self.outbox.clear()
+        self.arrived = 0
         # The carrier holds the session: left in a circle, what the codec keeps of a frame would
         # stay until the garbage collector comes round, which a few large buffers do not call for.
         self.carrier = _NOBODY
@@ -334,6 +350,8 @@ class Session:
                     queue.append((tag, outcome))
                 if type(request) is Produce:
                     self.produces = True
+                elif type(request) in _READS:
+                    self.reads = True
             else:
                 self._hear_other(item, now)
             if self._deaf:
@@ -445,6 +463,8 @@ class Session:
         unserved = bool(self._backlog) or self._away or self.offload is not None
         full = self.held or len(self._queue) >= REQUESTS_WAITING_MAX
         self.listening = not (self._deaf or unserved or full)
+        if self.arrived and not unserved:
+            self.arrived = self._held()
         if self._deaf and not self._queue and not unserved:
             for following in self._following:
                 self._engine.cancel(following.outcome, now)

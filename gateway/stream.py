@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import structlog
 import trio
 
-from dragoman.gateway.carrier import LINGER_US, Pulse, overdue
+from dragoman.gateway.carrier import LINGER_US, SLOW_READER_US, Pulse, overdue
 from dragoman.gateway.clock import read_clocks
+from dragoman.gateway.inflow import PROGRESS_BYTES_MIN, Inflow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 RECEIVE_BYTES = 64 * 1024
 RECEIVE_BYTES_MAX = 1024 * 1024
+SHORT_RECEIVE_BYTES = 16 * 1024
+"""What is read at once while memory is short."""
+SEND_BYTES_MAX = 64 * 1024
+"""What is sent at once: a peer that takes so much within its time is not stalled."""
 HANDSHAKE_SECONDS_MAX = 10
 
 _log = structlog.get_logger("dragoman.stream")
@@ -33,6 +38,12 @@ class StreamConnection:
 
     Args:
         idle_us: Close it when it owes and is owed nothing after so long; 0 never.
+        slow_reader_us: Close it when it takes nothing of the records that it asked for.
+        inflow: The budget of what arrives, shared with all connections.
+        unread: Bytes that have arrived and were not asked for yet, where the stream can tell.
+
+    Attributes:
+        charged: What the budget has counted of it.
     """
 
     def __init__(
@@ -42,12 +53,19 @@ class StreamConnection:
         flusher: Flusher,
         *,
         idle_us: int = 0,
+        slow_reader_us: int = SLOW_READER_US,
+        inflow: Inflow | None = None,
+        unread: Callable[[], int] = lambda: PROGRESS_BYTES_MIN,
         clock: Callable[[], Now] = read_clocks,
     ) -> None:
         self._stream = stream
         self.session = session
         self._flusher = flusher
         self._idle_us = idle_us
+        self._slow_reader_us = slow_reader_us
+        self._inflow = Inflow() if inflow is None else inflow
+        self._unread = unread
+        self.charged = 0
         self._clock = clock
         self._pulse = Pulse(clock().mono_us)
         self._reader = trio.Event()
@@ -65,7 +83,9 @@ class StreamConnection:
                     await self._write()
                     nursery.cancel_scope.cancel()
         finally:
-            session.gone(self._clock())
+            now = self._clock()
+            session.gone(now)
+            self._inflow.forget(self, now)
             await trio.aclose_forcefully(self._stream)
 
     def flush(self, now: Now) -> None:
@@ -74,20 +94,37 @@ class StreamConnection:
             self._flusher.offload(self.session)
         if self.session.paused:
             self._flusher.later(self.session)
+        if self.session.arrived != self.charged:
+            self._inflow.count(self, now)
         self._wake()
+
+    def willing(self) -> bool:
+        """Whether it would be read, were there memory for it."""
+        session = self.session
+        return session.wants_read and not (session.produces and self._flusher.overloaded)
+
+    def read_on(self, now: Now) -> None:
+        """There is memory for the rest of its frame."""
+        self._wake()
+
+    def backlog(self) -> int:
+        """Bytes that have arrived and nobody has asked for."""
+        return self._unread()
+
+    def shed(self, reason: str, now: Now) -> None:
+        """Closes it after what was said already."""
+        self._tell_closed(reason)
+        if self.session.outbox.size:
+            self._scope.cancel()
+        else:
+            self.session.end()
+            self._wake()
 
     def sweep(self, now: Now) -> None:
         """Closes itself when overdue; sends keep-alives."""
         session = self.session
-        if reason := overdue(session, self._pulse, self._idle_us, now):
-            client = session.client
-            _log.info(
-                "closed",
-                session=client.number,
-                dialect=client.dialect,
-                peer=client.peer,
-                reason=reason,
-            )
+        if reason := overdue(session, self._pulse, self._idle_us, self._slow_reader_us, now):
+            self._tell_closed(reason)
             self._scope.cancel()
         elif session.follows:
             session.keep_alive(now)
@@ -114,7 +151,11 @@ class StreamConnection:
                 self._reader = trio.Event()
                 await self._reader.wait()
             try:
-                size = min(max(RECEIVE_BYTES, session.wanted()), RECEIVE_BYTES_MAX)
+                size = RECEIVE_BYTES
+                if self.charged:
+                    size = min(max(size, session.wanted()), RECEIVE_BYTES_MAX)
+                elif self._inflow.short:
+                    size = SHORT_RECEIVE_BYTES
                 data = await self._stream.receive_some(size)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 self._scope.cancel()
@@ -128,8 +169,13 @@ class StreamConnection:
                 return
 
     def _may_read(self) -> bool:
-        session = self.session
-        return session.wants_read and not (session.produces and self._flusher.overloaded)
+        return self.willing() and self._inflow.may_read(self)
+
+    def _tell_closed(self, reason: str) -> None:
+        client = self.session.client
+        _log.info(
+            "closed", session=client.number, dialect=client.dialect, peer=client.peer, reason=reason
+        )
 
     async def _write(self) -> None:
         """Sends what the session has until it closes; ends with a graceful close."""
@@ -139,14 +185,15 @@ class StreamConnection:
                 now = self._clock()
                 self._pulse.stalled_us = now.mono_us
                 try:
-                    await self._stream.send_all(session.outbox.take())
+                    await self._stream.send_all(session.outbox.take(SEND_BYTES_MAX))
                 except (trio.BrokenResourceError, trio.ClosedResourceError):
                     return
                 now = self._clock()
                 self._pulse.heard_us = now.mono_us
                 self._pulse.stalled_us = 0
-                session.advance(now)
-                self.flush(now)
+                if not session.outbox.size:
+                    session.advance(now)
+                    self.flush(now)
             if session.closing:
                 break
             self._writer = trio.Event()

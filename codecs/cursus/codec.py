@@ -71,6 +71,10 @@ class CursusCodec:
         """Bytes still missing of the current frame."""
         return self._rest.wanted
 
+    def held(self) -> int:
+        """Bytes of a frame that is not whole yet."""
+        return self._rest.held
+
     def _frames(self, data: bytes, at: int, *, offloaded: bool) -> list[Heard]:
         """Every whole frame from `at` on; what is left is kept for the next time.
 

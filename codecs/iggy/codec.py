@@ -75,6 +75,10 @@ class IggyCodec:
         """Bytes still missing of the current frame."""
         return self._rest.wanted
 
+    def held(self) -> int:
+        """Bytes of a frame that is not whole yet."""
+        return self._rest.held
+
     def _frames(self, data: bytes, at: int, *, offloaded: bool) -> list[Heard]:
         heard: list[Heard] = []
         size = len(data)

@@ -78,6 +78,10 @@ class RustLogCodec:
         """See `Codec.wanted`."""
         return self._rest.wanted
 
+    def held(self) -> int:
+        """See `Codec.held`."""
+        return self._rest.held
+
     def send(self, tag: Tag, reply: Reply) -> Sent:
         """See `Codec.send`."""
         return self._replies.write(tag, reply)

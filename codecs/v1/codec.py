@@ -110,6 +110,10 @@ class V1Codec:
         """A line does not say how long it will be."""
         return 0
 
+    def held(self) -> int:
+        """Bytes of a line that is not whole yet."""
+        return self._pending_bytes
+
     def _end(self) -> list[Heard]:
         line = b"".join(self._pending)
         heard: list[Heard] = self._lines(line + b"\n") if line else []

@@ -11,7 +11,7 @@ import trio.testing
 
 from dragoman.gateway import lane as lane_module
 from dragoman.gateway import session as session_module
-from dragoman.gateway.carrier import LINGER_US, PUSHES_STALLED_US
+from dragoman.gateway.carrier import LINGER_US, SLOW_READER_US
 from dragoman.gateway.lane import READ, RECEIVE_BYTES_MAX, RECEIVE_BYTES_MIN
 from dragoman.gateway.session import REPLY_BYTES_WAITING_MAX
 from support.house import ask, hear, hear_end, open_house
@@ -170,7 +170,7 @@ async def test_a_follower_that_takes_nothing_is_closed() -> None:
         for offset in range(1, 7):
             await ask(writer, b"p " + b"v" * 900_000 + b"\n", b"ok %d\n" % offset)
         await trio.testing.wait_all_tasks_blocked()
-        house.pass_time(PUSHES_STALLED_US / 1_000_000 - 1)
+        house.pass_time(SLOW_READER_US / 1_000_000 - 1)
         assert len(house.lane.connections) == 2
         house.pass_time(2)
         assert len(house.lane.connections) == 1

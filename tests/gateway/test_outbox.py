@@ -52,3 +52,18 @@ def test_take_joins_what_is_left() -> None:
     outbox.add((b"ab", memoryview(b"cd")))
     assert outbox.take() == b"abcd"
     assert outbox.size == 0
+
+
+def test_take_joins_no_more_than_asked_for() -> None:
+    outbox = Outbox()
+    outbox.add((b"ab", memoryview(b"cdefg"), b"h"))
+    assert [outbox.take(3) for _ in range(3)] == [b"abc", b"def", b"gh"]
+    assert outbox.size == 0
+    assert outbox.take(3) == b""
+
+
+def test_take_ends_where_a_buffer_does() -> None:
+    outbox = Outbox()
+    outbox.add((b"ab", b"cd"))
+    assert outbox.take(2) == b"ab"
+    assert outbox.buffers == [b"cd"]

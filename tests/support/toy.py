@@ -92,6 +92,9 @@ class ToyCodec:
     def wanted(self) -> int:
         return 0
 
+    def held(self) -> int:
+        return len(self._held)
+
     def send(self, tag: Any, reply: Reply) -> Sent:
         match reply:
             case Produced():
