@@ -159,7 +159,8 @@ class Whence(Enum):
 
 
 ASSIGNED = -1
-"""For `Fetch.partition`: the next of those that the connection's member of `group` owns."""
+"""As the partition of a group's fetch: the next of those that the connection's bound member owns.
+As that of an unfenced commit, and of `FetchOffset`: the one that this member fetched last."""
 
 
 class OffsetKind(Enum):
@@ -550,6 +551,8 @@ class SetRole:
 class RoleSet:
     """Reply of SetRole."""
 
+    namespace: str
+    topic: str
     partition: int
     role: Role
     high_watermark: int
@@ -576,12 +579,14 @@ class ReplicaReported:
     """Reply of ReportReplica.
 
     Attributes:
+        offset: As it was reported, whatever of it counts.
         in_sync: The replicas in sync, in order, this server as 0 first.
         under_replicated: They are fewer than the server wants.
     """
 
     partition: int
     replica: int
+    offset: int
     high_watermark: int
     in_sync: tuple[int, ...]
     under_replicated: bool
@@ -906,6 +911,10 @@ Request = (
     | SyncGroup
     | Heartbeat
     | LeaveGroup
+    | CreateGroup
+    | DeleteGroup
+    | DescribeGroup
+    | ListGroups
     | CreateTopic
     | UpdateTopic
     | AddPartitions
@@ -935,6 +944,10 @@ Reply = (
     | GroupJoined
     | HeartbeatAccepted
     | GroupLeft
+    | GroupCreated
+    | GroupDeleted
+    | GroupDescribed
+    | GroupsListed
     | TopicCreated
     | TopicDeleted
     | TopicsListed

@@ -1,270 +1,322 @@
-"""Consumer groups with one member each: the newest to join owns every partition, in generation 1.
+"""Serves the requests of consumer groups, for members of all dialects alike.
 
-Membership is memory only; committed offsets are in the catalog. A group is known by (namespace,
-topic, group) in names, so that it can form before its topic exists (`JoinGroup.assume_partitions`).
+What a group does with each is looked up in `core.group.TABLE`. A reply that tells of a change waits
+until the change is durable, and so does one that only shows the current generation.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from dragoman.core.calls import GroupJoined, GroupLeft, HeartbeatAccepted
+from dragoman.core.calls import (
+    Assignor,
+    GroupJoined,
+    GroupLeft,
+    HeartbeatAccepted,
+)
 from dragoman.core.error import EngineError, ErrorCode
+from dragoman.core.group import GENERATIONS, Effect, Event, Group, Member
 from dragoman.core.name import checked_name
 from dragoman.core.offset import checked_group
-from dragoman.core.outcome import Outcome
+from dragoman.core.place import find, not_owner, rule
 
 if TYPE_CHECKING:
     from dragoman.core.calls import (
         CommitOffset,
         Heartbeat,
         JoinGroup,
-        Key,
         LeaveGroup,
         SyncGroup,
     )
     from dragoman.core.clock import Now
     from dragoman.core.directory import Directory
+    from dragoman.core.group import Rule
+    from dragoman.core.groups import Groups
     from dragoman.core.options import EngineOptions
-    from dragoman.core.outcome import Client
+    from dragoman.core.outcome import Client, Outcome
     from dragoman.core.partition import Topic
-
-GroupKey = tuple[str, str, str]
-"""Namespace, topic and group, by name."""
+    from dragoman.core.place import Place
+    from dragoman.core.waiting import Waiting
 
 MEMBER_CHARACTERS_MAX = 1024
 """Longer than any client makes a member's id; each is held as long as its member."""
-GENERATION = 1
-"""With one member a group there is nothing to deal out anew, so no second generation."""
-
-_EXPIRY_PERIOD_US = 1_000_000
+SESSION_TIMEOUT_MAX_US = 7 * 86_400_000_000
+"""A member that is not heard of for a week is gone, whatever it asked for."""
 
 
-class Group:
-    """One group.
+class Turn(NamedTuple):
+    """A poll of a bound member where it is assigned.
 
     Attributes:
-        member: The id of its member; empty where it has none.
-        client: The connection that a bound member lives by, else None.
-        deadline_us: When the member is taken for gone unless it is heard of (`Now.mono_us`).
-        assumed: Partitions to assign while the topic does not exist.
+        partition: Its next one; None where it owns none.
+        generation: In which it owns it.
     """
 
-    __slots__ = ("assumed", "client", "deadline_us", "key", "member", "timeout_us")
+    group: Group
+    member: Member
+    partition: int | None
+    generation: int
 
-    def __init__(self, key: GroupKey) -> None:
-        self.key = key
-        self.member = ""
-        self.client: Client | None = None
-        self.timeout_us = 0
-        self.deadline_us = 0
-        self.assumed = 0
+    @property
+    def holds(self) -> bool:
+        """Whether the partition is still the member's, without a generation in between."""
+        group = self.group
+        return (
+            group.generation == self.generation and group.members.get(self.member.id) is self.member
+        )
 
 
 class Coordinator:
-    """Serves the group requests and guards fenced commits."""
+    """Serves the group requests, guards fenced commits and deals polls their partitions."""
 
-    def __init__(self, options: EngineOptions, directory: Directory) -> None:
+    def __init__(
+        self, options: EngineOptions, directory: Directory, groups: Groups, waiting: Waiting
+    ) -> None:
         self._options = options
         self._directory = directory
-        self._groups: dict[GroupKey, Group] = {}
-        self._latest: dict[tuple[str, str], Group] = {}
-        self._bound: dict[Client, dict[Group, None]] = {}
-        self._next_expiry_us = 0
-        self.expired = 0
+        self._groups = groups
+        self._waiting = waiting
+
+    # ---------------------------------------------------------------- members
 
     def join(self, request: JoinGroup, client: Client, now: Now) -> Outcome:
-        """Makes the member the group's owner; whoever owned it before is unknown from here on."""
-        key = self._key(request.namespace, request.topic, request.group)
-        checked_group(request.group)
-        if not request.member:
-            raise EngineError(ErrorCode.UNKNOWN_MEMBER, "a member has an id")
-        if len(request.member) > MEMBER_CHARACTERS_MAX:
-            raise EngineError(
-                ErrorCode.INVALID_NAME,
-                f"a member id has at most {MEMBER_CHARACTERS_MAX} characters",
-            )
-        if self._topic(key) is None:
-            if request.assume_partitions <= 0:
-                self._directory.topic(request.namespace, request.topic)
-            checked_name(key[1], "topic")
-        group = self._groups.get(key)
+        """Makes a member of the asker, or tells a member what it owns."""
+        groups = self._groups
+        place = find(
+            self._directory,
+            groups,
+            request.namespace,
+            request.topic,
+            request.group,
+            request.group_number,
+        )
+        checked_group(place.name)
+        member_id = _checked_member(request.member)
+        count = self._count_to_deal(request, place)
+        group = place.group
+        if group is not None:
+            groups.expire(group, now)
+        assignor = Assignor.ROUND_ROBIN if group is None else group.assignor
+        event = Event.JOIN_KNOWN if request.must_exist else Event.JOIN
+        if request.assignor not in (None, assignor) and not (group is None and request.must_exist):
+            event = Event.JOIN_REPLAN
+        found = rule(place, member_id, event)
+        timeout_us = min(max(request.session_timeout_us, 0), SESSION_TIMEOUT_MAX_US)
+        bound = client if request.bound else None
+        member = None if group is None else group.members.get(member_id)
+        if group is not None and member is not None:
+            as_before = member.lives_as(client.dialect, timeout_us, bound)
+            if found.effect is Effect.HEAR and as_before:
+                groups.hear(group, member, now)
+                return self._joined(group, member, client)
+        elif group is not None and len(group.members) >= self._options.group_members_max:
+            raise EngineError(ErrorCode.LIMIT_REACHED, "the group has too many members")
+        self._directory.check_writable()
         if group is None:
-            group = self._new_group(key, now)
-        self._unbind(group)
-        group.member = request.member
-        group.timeout_us = max(request.session_timeout_us, 0)
-        group.deadline_us = now.mono_us + group.timeout_us
-        group.assumed = min(max(request.assume_partitions, 0), self._options.partitions_max)
-        if request.bound:
-            group.client = client
-            self._bound.setdefault(client, {})[group] = None
-        self._latest[key[0], key[2]] = group
-        return Outcome(GroupJoined(group.member, GENERATION, self._assignment(group)))
+            group = groups.make(place.namespace_number, place.topic, place.name, assignor, count)
+        if request.assignor is not None:
+            group.assignor = request.assignor
+        if member is None:
+            member = Member(member_id)
+        groups.unbind(group, member)
+        member.dialect = client.dialect
+        member.timeout_us = timeout_us
+        member.client = bound
+        replaced = groups.enter(group, member)
+        groups.hear(group, member, now)
+        generations = GENERATIONS.get(found.effect, 0) or int(replaced)
+        if generations:
+            groups.deal(group, generations)
+        else:
+            groups.put(group)
+        return self._joined(group, member, client)
 
     def sync(self, request: SyncGroup, client: Client, now: Now) -> Outcome:
         """Tells the member its partitions."""
-        group = self._member(request, now)
-        return Outcome(GroupJoined(group.member, GENERATION, self._assignment(group)))
+        group, member = self._heard(request, now)
+        return self._joined(group, member, client)
 
     def heartbeat(self, request: Heartbeat, client: Client, now: Now) -> Outcome:
         """Keeps the member alive."""
-        group = self._member(request, now)
-        return Outcome(HeartbeatAccepted(group.member, GENERATION))
+        group, member = self._heard(request, now)
+        reply = HeartbeatAccepted(member.id, group.generation)
+        return self._waiting.answer(client, reply, group.sequence)
 
     def leave(self, request: LeaveGroup, client: Client, now: Now) -> Outcome:
         """Gives up membership; the group and its offsets stay."""
-        group = self._group(request.namespace, request.topic, request.group, now)
-        _check_generation(request.generation)
-        known = bool(group.member) and group.member == request.member
+        place = find(
+            self._directory,
+            self._groups,
+            request.namespace,
+            request.topic,
+            request.group,
+            request.group_number,
+            lenient=True,
+        )
+        group, found = self._fenced(place, request.member, request.generation, Event.LEAVE, now)
+        known = found.effect is Effect.DEAL
         if known:
-            self._empty(group)
-        return Outcome(GroupLeft(request.member, known))
+            self._directory.check_writable()
+            self._groups.remove(group, group.members[request.member])
+            self._groups.deal(group)
+        return self._waiting.answer(client, GroupLeft(request.member, known), group.sequence)
 
-    def check_commit(self, request: CommitOffset, now: Now) -> None:
-        """Refuses a fenced commit of someone who does not own what is committed.
+    # ---------------------------------------------------------------- offsets and polls
+
+    def check_commit(self, request: CommitOffset, now: Now) -> int:
+        """Refuses a fenced commit of someone who does not own what is committed; returns the
+        sequence of the generation that it was fenced by.
 
         Raises:
             EngineError: UNKNOWN_GROUP, GROUP_TOPIC_MISMATCH, STALE_GENERATION, UNKNOWN_MEMBER,
                 NOT_OWNER.
         """
-        group = self._group(request.namespace, request.topic, request.group, now)
-        _check_generation(request.generation)
-        _check_member(group, request.member)
-        count = self._partition_count(group)
+        place = find(
+            self._directory,
+            self._groups,
+            request.namespace,
+            request.topic,
+            request.group,
+            request.group_number,
+            lenient=True,
+        )
+        group = self._fenced(place, request.member, request.generation, Event.COMMIT, now)[0]
+        own = group.members[request.member].partitions
         for partition, _ in request.offsets:
-            if not 0 <= partition < count:
-                raise EngineError(
-                    ErrorCode.NOT_OWNER,
-                    "the member does not own the partition",
-                    partition=partition,
-                    generation=GENERATION,
-                )
+            if partition not in own:
+                rule(place, request.member, Event.COMMIT_FOREIGN, partition)
+        return group.sequence
 
-    def is_active(self, topic: Topic, group: str) -> bool:
+    def is_active(self, topic: Topic, name: str, now: Now) -> bool:
         """Whether a group of this topic has a member."""
-        found = self._groups.get((topic.namespace.name, topic.state.name, group))
-        return found is not None and bool(found.member)
-
-    def disconnected(self, client: Client) -> None:
-        """Members bound to the connection leave."""
-        for group in list(self._bound.get(client, ())):
-            self._empty(group)
-
-    def expire(self, now: Now) -> None:
-        """Takes members that were silent too long for gone; looks once a second."""
-        if now.mono_us < self._next_expiry_us:
-            return
-        self._next_expiry_us = now.mono_us + _EXPIRY_PERIOD_US
-        for group in self._groups.values():
-            self._expire(group, now)
-
-    @property
-    def group_count(self) -> int:
-        """Groups in memory, with or without a member."""
-        return len(self._groups)
-
-    @property
-    def member_count(self) -> int:
-        """Groups that have a member."""
-        return sum([1 for group in self._groups.values() if group.member])
-
-    def _member(self, request: SyncGroup | Heartbeat, now: Now) -> Group:
-        group = self._group(request.namespace, request.topic, request.group, now)
-        _check_generation(request.generation)
-        _check_member(group, request.member)
-        group.deadline_us = now.mono_us + group.timeout_us
-        return group
-
-    def _group(self, namespace: Key, topic: Key, name: str, now: Now) -> Group:
-        key = self._key(namespace, topic, name)
-        group = self._groups.get(key)
+        home = self._groups.home(topic.namespace.number, topic.state.name)
+        group = None if home is None else home.by_name.get(name)
         if group is None:
-            other = self._latest.get((key[0], name))
-            if other is not None:
-                raise EngineError(
-                    ErrorCode.GROUP_TOPIC_MISMATCH,
-                    "the group reads another topic",
-                    group=name,
-                    expected=other.key[1],
-                    actual=key[1],
-                )
-            raise EngineError(ErrorCode.UNKNOWN_GROUP, "there is no such group", group=name)
-        self._expire(group, now)
-        return group
+            return False
+        self._groups.expire(group, now)
+        return bool(group.members)
 
-    def _key(self, namespace: Key, topic: Key, group: str) -> GroupKey:
-        if isinstance(namespace, str) and isinstance(topic, str):
-            return namespace, topic, group
-        if isinstance(topic, str):
-            return self._directory.namespace(namespace).name, topic, group
-        found = self._directory.topic(namespace, topic)
-        return found.namespace.name, found.state.name, group
+    def name_of(self, topic: Topic, number: int) -> str:
+        """The name of the group with this number, or its digits where there is none."""
+        home = self._groups.home(topic.namespace.number, topic.state.name)
+        group = None if home is None else home.by_number.get(number)
+        return str(number) if group is None else group.name
 
-    def _topic(self, key: GroupKey) -> Topic | None:
+    def turn(self, topic: Topic, name: str, client: Client, now: Now) -> Turn:
+        """Moves the connection's member of the group to its next partition.
+
+        Raises:
+            EngineError: UNKNOWN_GROUP, UNKNOWN_MEMBER, NO_PARTITIONS.
+        """
+        group, member = self._polling(topic, name, client, now)
+        if not topic.partitions:
+            self._directory.partition(topic, 0)
+        return Turn(group, member, member.take_turn(), group.generation)
+
+    def current(self, topic: Topic, name: str, client: Client, now: Now, *, to_commit: bool) -> int:
+        """The partition of the last poll of the connection's member of the group.
+
+        Args:
+            to_commit: Refuse where it was given to another member since then.
+
+        Raises:
+            EngineError: UNKNOWN_GROUP, UNKNOWN_MEMBER, UNKNOWN_PARTITION, NOT_OWNER.
+        """
+        group, member = self._polling(topic, name, client, now)
+        partition = member.current
+        if partition is None:
+            raise EngineError(
+                ErrorCode.UNKNOWN_PARTITION, "the member polled no partition yet", group=group.name
+            )
+        if to_commit and member.is_lost:
+            raise not_owner(group, partition)
+        return partition
+
+    def revealed_by(self, topic: Topic, name: str) -> int:
+        """The sequence of the newest change of the group."""
+        home = self._groups.home(topic.namespace.number, topic.state.name)
+        group = None if home is None else home.by_name.get(name)
+        return 0 if group is None else group.sequence
+
+    # ---------------------------------------------------------------- parts
+
+    def _heard(self, request: SyncGroup | Heartbeat, now: Now) -> tuple[Group, Member]:
+        place = find(
+            self._directory,
+            self._groups,
+            request.namespace,
+            request.topic,
+            request.group,
+            lenient=True,
+        )
+        group = self._fenced(place, request.member, request.generation, Event.HEAR, now)[0]
+        member = group.members[request.member]
+        self._groups.hear(group, member, now)
+        return group, member
+
+    def _fenced(
+        self, place: Place, member: str, generation: int | None, event: Event, now: Now
+    ) -> tuple[Group, Rule]:
+        """Looks the event up, or what became of it: who was silent is gone, and another generation
+        comes before everything else that may be wrong."""
+        group = place.group
+        if group is not None:
+            self._groups.expire(group, now)
+            if generation is not None and generation != group.generation:
+                event = Event.STALE
+        found = rule(place, member, event, generation or 0)
+        assert group is not None
+        return group, found
+
+    def _polling(self, topic: Topic, name: str, client: Client, now: Now) -> tuple[Group, Member]:
+        """The group, and the member of it that the connection is.
+
+        Raises:
+            EngineError: UNKNOWN_GROUP, UNKNOWN_MEMBER.
+        """
+        place = find(self._directory, self._groups, topic.namespace.name, topic.state.name, name)
+        group = place.group
+        member = None
+        if group is not None:
+            self._groups.expire(group, now)
+            member = self._groups.bound_member(client, group)
+        rule(place, "" if member is None else member.id, Event.POLL)
+        assert group is not None
+        assert member is not None
+        return group, member
+
+    def _count_to_deal(self, request: JoinGroup, place: Place) -> int:
+        """How many partitions a new group is dealt.
+
+        Raises:
+            EngineError: UNKNOWN_TOPIC, INVALID_NAME, NO_PARTITIONS.
+        """
+        namespace = self._directory.catalog.namespaces_by_number[place.namespace_number]
+        topic = namespace.topics.get(place.topic)
+        if topic is not None:
+            if not topic.partitions and not request.bound:
+                self._directory.partition(self._directory.topics[topic.topic_id], 0)
+            return len(topic.partitions)
+        if request.assume_partitions <= 0:
+            self._directory.topic(request.namespace, request.topic)
+        checked_name(place.topic, "topic")
+        return min(request.assume_partitions, self._options.partitions_max)
+
+    def _joined(self, group: Group, member: Member, client: Client) -> Outcome:
+        reply = GroupJoined(member.id, group.generation, tuple(member.partitions))
+        return self._waiting.answer(client, reply, group.sequence)
+
+
+def _checked_member(member: str) -> str:
+    if not member:
+        raise EngineError(ErrorCode.UNKNOWN_MEMBER, "a member has an id")
+    if len(member) > MEMBER_CHARACTERS_MAX:
+        raise EngineError(
+            ErrorCode.INVALID_NAME, f"a member id has at most {MEMBER_CHARACTERS_MAX} characters"
+        )
+    if not member.isascii():
         try:
-            return self._directory.topic(key[0], key[1])
-        except EngineError:
-            return None
-
-    def _partition_count(self, group: Group) -> int:
-        topic = self._topic(group.key)
-        return group.assumed if topic is None else len(topic.partitions)
-
-    def _assignment(self, group: Group) -> tuple[int, ...]:
-        return tuple(range(self._partition_count(group)))
-
-    def _new_group(self, key: GroupKey, now: Now) -> Group:
-        if len(self._groups) >= self._options.groups_max:
-            for group in list(self._groups.values()):
-                self._expire(group, now)
-                if not group.member:
-                    self._forget(group)
-            if len(self._groups) >= self._options.groups_max:
-                raise EngineError(ErrorCode.LIMIT_REACHED, "there are too many groups")
-        group = self._groups[key] = Group(key)
-        return group
-
-    def _forget(self, group: Group) -> None:
-        namespace, _, name = group.key
-        del self._groups[group.key]
-        if self._latest.get((namespace, name)) is group:
-            del self._latest[namespace, name]
-
-    def _expire(self, group: Group, now: Now) -> None:
-        if group.member and group.client is None and now.mono_us > group.deadline_us:
-            self._empty(group)
-            self.expired += 1
-
-    def _empty(self, group: Group) -> None:
-        self._unbind(group)
-        group.member = ""
-
-    def _unbind(self, group: Group) -> None:
-        client = group.client
-        if client is not None:
-            group.client = None
-            bound = self._bound[client]
-            del bound[group]
-            if not bound:
-                del self._bound[client]
-
-
-def _check_generation(requested: int | None) -> None:
-    if requested is not None and requested != GENERATION:
-        raise EngineError(
-            ErrorCode.STALE_GENERATION,
-            f"the group is in generation {GENERATION}",
-            current=GENERATION,
-            requested=requested,
-        )
-
-
-def _check_member(group: Group, member: str) -> None:
-    if not group.member or group.member != member:
-        raise EngineError(
-            ErrorCode.UNKNOWN_MEMBER,
-            "the group has no such member",
-            member=member,
-            group=group.key[2],
-        )
+            member.encode()
+        except UnicodeEncodeError:
+            raise EngineError(ErrorCode.INVALID_NAME, "a member id is Unicode text") from None
+    return member

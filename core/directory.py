@@ -8,6 +8,8 @@ from dragoman.core.error import EngineError, ErrorCode
 from dragoman.core.partition import Topic
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dragoman.core.calls import Key
     from dragoman.core.catalog import NamespaceState
     from dragoman.core.change import Change
@@ -25,6 +27,7 @@ class Directory:
         closing: Nothing new is taken any more.
         partition_count, offset_groups: Partitions, and groups and consumers with committed offsets,
             of all topics together.
+        on_admin: Told of every change of a namespace or topic once the catalog has it.
     """
 
     def __init__(self, store: Store) -> None:
@@ -35,6 +38,7 @@ class Directory:
         self.closing = False
         self.partition_count = 0
         self.offset_groups = 0
+        self.on_admin: Callable[[Change], None] | None = None
         self.topics: dict[int, Topic] = {}
         self._found: dict[tuple[Key, Key], Topic] = {}
         for state in self.catalog.topics.values():
@@ -85,15 +89,25 @@ class Directory:
             return partitions[number]
         if not partitions:
             raise EngineError(
-                ErrorCode.NO_PARTITIONS, "the topic has no partitions", topic=topic.state.name
+                ErrorCode.NO_PARTITIONS,
+                "the topic has no partitions",
+                namespace=topic.namespace.name,
+                topic=topic.state.name,
+                partition=number,
             )
         raise EngineError(
             ErrorCode.UNKNOWN_PARTITION,
             f"the topic has partitions 0 to {len(partitions) - 1}",
+            namespace=topic.namespace.name,
             topic=topic.state.name,
             partition=number,
             partitions=len(partitions),
         )
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether state may change: the engine is neither fenced nor closing."""
+        return self._store.failure is None and not self.closing
 
     def check_writable(self) -> None:
         """Refuses what would change state while the engine is fenced or closing.
@@ -120,6 +134,8 @@ class Directory:
         """As `apply`, for changes of namespaces and topics: what was looked up is forgotten."""
         self.sequence = self.apply(change)
         self._found.clear()
+        if self.on_admin is not None:
+            self.on_admin(change)
         return self.sequence
 
     def fit(self, topic_id: int) -> list[Partition]:

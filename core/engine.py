@@ -17,6 +17,8 @@ from dragoman.core.directory import Directory
 from dragoman.core.error import EngineError
 from dragoman.core.fetch import Fetching
 from dragoman.core.follow import Following
+from dragoman.core.group_admin import GroupAdmin
+from dragoman.core.groups import Groups
 from dragoman.core.idempotence import Idempotence
 from dragoman.core.namespace import Namespaces
 from dragoman.core.offset import Offsets
@@ -62,8 +64,10 @@ class Engine:
         waiting = self._waiting = Waiting(store)
         replicas = Replicas(options, store)
         describer = Describer(store, directory, replicas)
-        self._coordinator = Coordinator(options, directory)
-        offsets = self._offsets = Offsets(options, directory, self._coordinator, waiting)
+        groups = self._groups = Groups(options, directory)
+        coordinator = Coordinator(options, directory, groups, waiting)
+        administering = GroupAdmin(directory, groups, waiting)
+        offsets = self._offsets = Offsets(options, directory, coordinator, waiting)
         topics = Topics(options, directory, describer, waiting, self._dropped)
         namespaces = Namespaces(options, directory, describer, waiting, self._dropped)
         self._replicating = Replicating(
@@ -82,7 +86,9 @@ class Engine:
             waiting,
         )
         self._reader = Reader(store, offsets)
-        self._fetching = Fetching(options, directory, topics, offsets, self._reader, waiting)
+        self._fetching = Fetching(
+            options, directory, topics, offsets, self._reader, waiting, coordinator
+        )
         self._following = Following(store, directory, offsets, self._reader, waiting)
         trimming = Trimming(directory, waiting)
         self._retention = Retention(options, store, directory, trimming)
@@ -93,10 +99,14 @@ class Engine:
             calls.Follow: self._following.follow,
             calls.CommitOffset: offsets.commit,
             calls.FetchOffset: offsets.fetch,
-            calls.JoinGroup: self._coordinator.join,
-            calls.SyncGroup: self._coordinator.sync,
-            calls.Heartbeat: self._coordinator.heartbeat,
-            calls.LeaveGroup: self._coordinator.leave,
+            calls.JoinGroup: coordinator.join,
+            calls.SyncGroup: coordinator.sync,
+            calls.Heartbeat: coordinator.heartbeat,
+            calls.LeaveGroup: coordinator.leave,
+            calls.CreateGroup: administering.create,
+            calls.DeleteGroup: administering.delete,
+            calls.DescribeGroup: administering.describe,
+            calls.ListGroups: administering.list_groups,
             calls.CreateTopic: topics.create_topic,
             calls.UpdateTopic: topics.update_topic,
             calls.AddPartitions: topics.add_partitions,
@@ -156,7 +166,7 @@ class Engine:
         for outcome in self._waiting.kept(client):
             self.cancel(outcome, now)
         self._waiting.forget(client)
-        self._coordinator.disconnected(client)
+        self._groups.disconnected(client)
 
     def take_flush(self) -> Flush | None:
         """Everything pending, as one group; None while one is under way."""
@@ -214,7 +224,7 @@ class Engine:
         self._fetching.expire(now)
         self._replicating.tick(now)
         self._following.commit_due(now)
-        self._coordinator.expire(now)
+        self._groups.tick(now)
         self._retention.tick(now)
         self._idempotence.tick(now)
         self._dedupe.tick(now)
@@ -263,9 +273,10 @@ class Engine:
             "namespaces": len(directory.catalog.namespaces),
             "topics": len(directory.topics),
             "partitions": directory.partition_count,
-            "groups": self._coordinator.group_count,
-            "members": self._coordinator.member_count,
-            "members_expired": self._coordinator.expired,
+            "groups": self._groups.count,
+            "members": self._groups.member_count,
+            "members_expired": self._groups.expired,
+            "group_generations": self._groups.dealt,
             "waiting": len(self._waiting),
             "long_polls": self._fetching.waiting_count,
             "reading": len(self._reader),
@@ -296,9 +307,10 @@ class Engine:
             self._following.wake(partition)
 
     def _refused(self, error: EngineError, client: Client) -> Outcome:
-        """A refusal may reveal what was changed last (a deleted topic, a committed offset)."""
+        """A refusal may reveal what was changed last (a deleted topic, a committed offset, a
+        generation)."""
         directory = self._directory
-        newest = max(directory.sequence, directory.offsets_sequence)
+        newest = max(directory.sequence, directory.offsets_sequence, self._groups.sequence)
         return self._waiting.answer(client, error.failure(), newest)
 
     def _dropped(self, partitions: list[Partition]) -> None:

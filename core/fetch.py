@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dragoman.core.calls import Fetched
+from dragoman.core.calls import ASSIGNED, Fetched, OffsetKind
 from dragoman.core.error import EngineError
 from dragoman.core.outcome import Outcome
 from dragoman.core.reader import Read
@@ -14,11 +15,12 @@ if TYPE_CHECKING:
     from dragoman.core.batch import RecordBatch
     from dragoman.core.calls import BatchSlice, Fetch
     from dragoman.core.clock import Now
+    from dragoman.core.coordinator import Coordinator, Turn
     from dragoman.core.directory import Directory
     from dragoman.core.offset import Offsets
     from dragoman.core.options import EngineOptions
     from dragoman.core.outcome import Client
-    from dragoman.core.partition import Partition
+    from dragoman.core.partition import Partition, Topic
     from dragoman.core.reader import Reader
     from dragoman.core.topic import Topics
     from dragoman.core.waiting import Waiting
@@ -30,15 +32,19 @@ class Poll:
     Attributes:
         deadline_us: When the poll is answered without records (`Now.mono_us`); 0 for a fetch that
             does not wait.
+        turn: Of a group's member that reads where it is assigned, else None.
     """
 
-    __slots__ = ("client", "deadline_us", "read", "request")
+    __slots__ = ("client", "deadline_us", "read", "request", "turn")
 
-    def __init__(self, request: Fetch, client: Client, read: Read, deadline_us: int) -> None:
+    def __init__(
+        self, request: Fetch, client: Client, read: Read, deadline_us: int, turn: Turn | None
+    ) -> None:
         self.request = request
         self.client = client
         self.read = read
         self.deadline_us = deadline_us
+        self.turn = turn
 
 
 class Fetching:
@@ -56,7 +62,9 @@ class Fetching:
         offsets: Offsets,
         reader: Reader,
         waiting: Waiting,
+        coordinator: Coordinator,
     ) -> None:
+        self._coordinator = coordinator
         self._options = options
         self._directory = directory
         self._topics = topics
@@ -75,7 +83,16 @@ class Fetching:
             )
         else:
             topic = self._directory.topic(request.namespace, request.topic)
-        partition = self._directory.partition(topic, request.partition)
+        if request.group_number:
+            request = self._named(request, topic)
+        number = request.partition
+        turn = None
+        if number == ASSIGNED and request.group and request.kind is OffsetKind.GROUP:
+            turn = self._coordinator.turn(topic, request.group, client, now)
+            if turn.partition is None:
+                return self._answer_nowhere(topic, client, turn)
+            number = turn.partition
+        partition = self._directory.partition(topic, number)
         if request.auto_commit and request.group:
             self._offsets.check_group(topic, request.kind, request.group)
         start, since_us = self._reader.start(partition, request, request.strict)
@@ -91,22 +108,22 @@ class Fetching:
         slices: list[BatchSlice] = []
         next_offset = start
         if request.records_max <= 0:
-            return self._answer(request, client, read, slices, next_offset)
+            return self._answer(request, client, read, slices, next_offset, turn)
         self._last_mono_us = now.mono_us
         if start < partition.high_watermark:
             found = self._reader.batches(read)
             if not isinstance(found, list):
                 outcome = Outcome(None, ready=False)
-                outcome.state = Poll(request, client, read, self._deadline(request, now))
+                outcome.state = Poll(request, client, read, self._deadline(request, now), turn)
                 self._waiting.keep(client, outcome)
                 self._reader.submit(found, outcome, self)
                 return outcome
             slices, next_offset = self._reader.take(read, found)
         if slices or request.wait_us <= 0 or self._directory.closing:
-            return self._answer(request, client, read, slices, next_offset)
+            return self._answer(request, client, read, slices, next_offset, turn)
         read.start = max(next_offset, read.start)
         outcome = Outcome(None, ready=False)
-        poll = Poll(request, client, read, self._deadline(request, now))
+        poll = Poll(request, client, read, self._deadline(request, now), turn)
         outcome.state = poll
         self._waiting.keep(client, outcome)
         self._wait(outcome, poll)
@@ -196,7 +213,7 @@ class Fetching:
             self._wait(outcome, poll)
             return
         try:
-            reply, sequence = self._reply(poll.request, poll.read, slices, next_offset)
+            reply, sequence = self._reply(poll.request, poll.read, slices, next_offset, poll.turn)
         except EngineError as error:
             self._fail(outcome, poll, error)
             return
@@ -206,7 +223,7 @@ class Fetching:
     def _end(self, outcome: Outcome, poll: Poll) -> None:
         self._unwait(outcome, poll)
         self._waiting.let_go(poll.client, outcome)
-        reply, sequence = self._reply(poll.request, poll.read, [], poll.read.start)
+        reply, sequence = self._reply(poll.request, poll.read, [], poll.read.start, poll.turn)
         self._waiting.settle(outcome, poll.client, reply, sequence)
 
     def _fail(self, outcome: Outcome, poll: Poll, error: EngineError) -> None:
@@ -227,16 +244,39 @@ class Fetching:
         read: Read,
         slices: list[BatchSlice],
         next_offset: int,
+        turn: Turn | None,
     ) -> Outcome:
-        reply, sequence = self._reply(request, read, slices, next_offset)
+        reply, sequence = self._reply(request, read, slices, next_offset, turn)
         return self._waiting.answer(client, reply, sequence)
 
+    def _answer_nowhere(self, topic: Topic, client: Client, turn: Turn) -> Outcome:
+        """The poll of a member that owns no partition."""
+        reply = Fetched(topic.namespace.name, topic.state.name, ASSIGNED, [], 0, 0, 0, 0)
+        return self._waiting.answer(client, reply, max(topic.sequence, turn.group.sequence))
+
+    def _named(self, request: Fetch, topic: Topic) -> Fetch:
+        """The request with its group by name."""
+        number = request.group_number
+        if request.kind is OffsetKind.GROUP:
+            return replace(request, group=self._coordinator.name_of(topic, number), group_number=0)
+        return replace(request, group=str(number), group_number=0)
+
     def _reply(
-        self, request: Fetch, read: Read, slices: list[BatchSlice], next_offset: int
+        self,
+        request: Fetch,
+        read: Read,
+        slices: list[BatchSlice],
+        next_offset: int,
+        turn: Turn | None,
     ) -> tuple[Fetched, int]:
         partition = read.partition
         topic = partition.topic
         sequence = topic.sequence
+        if turn is not None:
+            sequence = max(sequence, turn.group.sequence)
+            if not turn.holds:
+                # Another member may have been given the same records meanwhile.
+                slices, next_offset = [], read.start
         committed = None
         if request.group:
             offsets = self._offsets

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dragoman.core.calls import OffsetCommitted, OffsetFetched
+from dragoman.core.calls import ASSIGNED, OffsetCommitted, OffsetFetched, OffsetKind
 from dragoman.core.change import OffsetPut
 from dragoman.core.error import EngineError, ErrorCode
 from dragoman.core.name import NAME_BYTES_MAX
 
 if TYPE_CHECKING:
-    from dragoman.core.calls import CommitOffset, FetchOffset, OffsetKind
+    from dragoman.core.calls import CommitOffset, FetchOffset
     from dragoman.core.clock import Now
     from dragoman.core.coordinator import Coordinator
     from dragoman.core.directory import Directory
@@ -60,15 +60,24 @@ class Offsets:
 
     def commit(self, request: CommitOffset, client: Client, now: Now) -> Outcome:
         """Stores all offsets of the request, or none."""
+        coordinator = self._coordinator
+        generation_sequence = 0
         if request.member:
-            self._coordinator.check_commit(request, now)
+            generation_sequence = coordinator.check_commit(request, now)
         directory = self._directory
         topic = directory.topic(request.namespace, request.topic)
-        group = request.group
+        group = self._group(topic, request)
         self.check_group(topic, request.kind, group)
+        offsets = request.offsets
+        is_fenced = bool(request.member)
+        is_assigned = len(offsets) == 1 and offsets[0][0] == ASSIGNED
+        if is_assigned and not is_fenced and request.kind is OffsetKind.GROUP:
+            number = coordinator.current(topic, group, client, now, to_commit=True)
+            offsets = ((number, offsets[0][1]),)
+            is_fenced = True
         key = (request.kind.value, group)
         committed = topic.state.offsets.get(key)
-        for number, offset in request.offsets:
+        for number, offset in offsets:
             partition = directory.partition(topic, number)
             if not _INT64_MIN <= offset <= _INT64_MAX:
                 raise EngineError(ErrorCode.INVALID_OFFSET, "an offset is a signed 64-bit number")
@@ -90,25 +99,38 @@ class Offsets:
                         partition=number,
                     )
         directory.check_writable()
-        if not request.member and self._coordinator.is_active(topic, group):
-            self.unfenced_commits += 1
-        for number, offset in request.offsets:
+        if not is_fenced and request.kind is OffsetKind.GROUP:
+            self.unfenced_commits += coordinator.is_active(topic, group, now)
+        for number, offset in offsets:
             self.put(topic, request.kind, group, number, offset)
         return self._waiting.answer(
             client,
-            OffsetCommitted(len(request.offsets)),
-            max(topic.offset_sequences.get(key, 0), topic.sequence),
+            OffsetCommitted(len(offsets)),
+            max(topic.offset_sequences.get(key, 0), topic.sequence, generation_sequence),
         )
 
     def fetch(self, request: FetchOffset, client: Client, now: Now) -> Outcome:
         """Reads a committed offset."""
         directory = self._directory
         topic = directory.topic(request.namespace, request.topic)
-        partition = directory.partition(topic, request.partition)
-        offset = self.committed(partition, request.kind, request.group)
+        group = self._group(topic, request)
+        number = request.partition
+        if number == ASSIGNED and request.kind is OffsetKind.GROUP:
+            number = self._coordinator.current(topic, group, client, now, to_commit=False)
+        partition = directory.partition(topic, number)
+        offset = self.committed(partition, request.kind, group)
         reply = OffsetFetched(partition.number, offset, partition.high_watermark)
-        sequence = max(self.revealed_by(topic, request.kind, request.group), topic.sequence)
+        sequence = max(self.revealed_by(topic, request.kind, group), topic.sequence)
         return self._waiting.answer(client, reply, sequence)
+
+    def _group(self, topic: Topic, request: CommitOffset | FetchOffset) -> str:
+        """The name of whose offsets they are."""
+        number = request.group_number
+        if not number:
+            return request.group
+        if request.kind is OffsetKind.GROUP:
+            return self._coordinator.name_of(topic, number)
+        return str(number)
 
     def check_group(self, topic: Topic, kind: OffsetKind, group: str) -> None:
         """Refuses to commit for a group whose name is not legal, or for one group too many.

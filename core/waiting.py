@@ -7,9 +7,9 @@ at most twice, because what is pending goes out with the next group.
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
 
+from dragoman.core.due import Due
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.outcome import Outcome
 
@@ -210,43 +210,5 @@ def dropped_failure(partition: Partition) -> Failure:
     return Failure(ErrorCode.UNKNOWN_TOPIC, "the topic was deleted", {"topic": topic.state.name})
 
 
-class Deadlines:
-    """Outcomes by the time at which something is due for them; forgetting one costs nothing.
-
-    A heap whose forgotten entries are swept once they are the majority, so that long polls answered
-    early do not pile up until their deadlines.
-    """
-
-    def __init__(self) -> None:
-        self._due: dict[Outcome, int] = {}
-        self._heap: list[tuple[int, int, Outcome]] = []
-        self._count = 0
-
-    def put(self, outcome: Outcome, due_us: int) -> None:
-        """Something is due at `due_us` (`Now.mono_us`)."""
-        self._due[outcome] = due_us
-        self._count += 1
-        heappush(self._heap, (due_us, self._count, outcome))
-        if len(self._heap) > 2 * len(self._due) + 64:
-            due = self._due
-            self._heap = [entry for entry in self._heap if due.get(entry[2]) == entry[0]]
-            heapify(self._heap)
-
-    def forget(self, outcome: Outcome) -> None:
-        """Nothing is due any more."""
-        self._due.pop(outcome, None)
-
-    def take_due(self, now_us: int) -> list[Outcome]:
-        """Removes and returns what is due by now."""
-        heap = self._heap
-        due = self._due
-        taken = []
-        while heap and heap[0][0] <= now_us:
-            at, _, outcome = heappop(heap)
-            if due.get(outcome) == at:
-                del due[outcome]
-                taken.append(outcome)
-        return taken
-
-    def __len__(self) -> int:
-        return len(self._due)
+Deadlines = Due[Outcome]
+"""Outcomes by the time at which something is due for them."""

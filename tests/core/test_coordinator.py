@@ -1,4 +1,4 @@
-"""Groups of one member: joining, replacing, fencing, expiry."""
+"""Members: joining, sharing, fencing, expiry."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ import pytest
 from dragoman.core.calls import (
     AddPartitions,
     CommitOffset,
+    CreateGroup,
     CreateNamespace,
     CreateTopic,
+    DeleteGroup,
     DeleteTopic,
     FetchOffset,
     GroupJoined,
     GroupLeft,
     Heartbeat,
     HeartbeatAccepted,
+    IfExists,
     JoinGroup,
     LeaveGroup,
+    RemovePartitions,
     SyncGroup,
 )
 from dragoman.core.error import ErrorCode
@@ -48,22 +52,33 @@ def test_the_member_gets_every_partition_in_generation_1(log: Log) -> None:
     assert log.ask(Heartbeat("t", "g", "m", 1)) == HeartbeatAccepted("m", 1)
 
 
-def test_a_member_that_joins_replaces_the_one_before(log: Log) -> None:
-    assert log.ask(JoinGroup("t", "g", "new")) == GroupJoined("new", 1, (0, 1, 2))
-    assert log.code(Heartbeat("t", "g", "m", 1)) is ErrorCode.UNKNOWN_MEMBER
-    assert log.ask(Heartbeat("t", "g", "new", 1)).member == "new"
+def test_members_share_the_partitions_by_the_order_of_their_ids(log: Log) -> None:
+    assert log.ask(JoinGroup("t", "g", "a")) == GroupJoined("a", 2, (0, 2))
+    assert log.code(Heartbeat("t", "g", "m", 1)) is ErrorCode.STALE_GENERATION
+    assert log.ask(SyncGroup("t", "g", "m", 2)) == GroupJoined("m", 2, (1,))
 
 
-def test_added_partitions_belong_to_the_member(log: Log) -> None:
+def test_a_change_of_the_partitions_is_a_new_generation(log: Log) -> None:
     log.ask(AddPartitions("t", 1))
-    assert log.ask(SyncGroup("t", "g", "m")).partitions == (0, 1, 2, 3)
+    assert log.ask(SyncGroup("t", "g", "m")) == GroupJoined("m", 2, (0, 1, 2, 3))
+    log.ask(CreateTopic("t", 5, if_exists=IfExists.GROW))
+    assert log.ask(SyncGroup("t", "g", "m")) == GroupJoined("m", 3, (0, 1, 2, 3, 4))
+    log.ask(RemovePartitions("t", 5))
+    assert log.ask(SyncGroup("t", "g", "m")) == GroupJoined("m", 4, ())
 
 
 def test_a_group_can_form_before_its_topic_exists() -> None:
     log = Log()
     assert log.ask(JoinGroup("t", "g", "m", assume_partitions=2)).partitions == (0, 1)
     log.ask(CreateTopic("t", 3))
-    assert log.ask(SyncGroup("t", "g", "m")).partitions == (0, 1, 2)
+    assert log.ask(SyncGroup("t", "g", "m")) == GroupJoined("m", 2, (0, 1, 2))
+
+
+def test_a_topic_as_large_as_assumed_changes_nothing() -> None:
+    log = Log()
+    log.ask(JoinGroup("t", "g", "m", assume_partitions=2))
+    log.ask(CreateTopic("t", 2))
+    assert log.ask(SyncGroup("t", "g", "m")) == GroupJoined("m", 1, (0, 1))
 
 
 def test_groups_of_one_name_on_two_topics_are_two_groups(log: Log) -> None:
@@ -126,7 +141,7 @@ def test_leaving_empties_the_group_and_says_whether_it_was_known(log: Log) -> No
     assert log.ask(LeaveGroup("t", "g", "m", 1)) == GroupLeft("m", True)
     assert log.ask(LeaveGroup("t", "g", "m")) == GroupLeft("m", False)
     assert log.code(Heartbeat("t", "g", "m")) is ErrorCode.UNKNOWN_MEMBER
-    assert log.ask(JoinGroup("t", "g", "m")).generation == 1
+    assert log.ask(JoinGroup("t", "g", "m")).generation == 3
 
 
 def test_a_silent_member_expires_after_its_timeout(log: Log) -> None:
@@ -142,8 +157,10 @@ def test_a_silent_member_expires_after_its_timeout(log: Log) -> None:
 
 def test_expiry_is_seen_by_the_next_request_without_waiting_for_a_tick(log: Log) -> None:
     log.now = log.now._replace(mono_us=log.now.mono_us + TIMEOUT_US + 1)
-    request = CommitOffset("t", "g", ((0, 1),), member="m", generation=1)
-    assert log.code(request) is ErrorCode.UNKNOWN_MEMBER
+    commit = CommitOffset("t", "g", ((0, 1),), member="m", generation=1)
+    assert log.code(commit) is ErrorCode.STALE_GENERATION
+    commit.generation = 2
+    assert log.code(commit) is ErrorCode.UNKNOWN_MEMBER
 
 
 @pytest.mark.parametrize("request_type", [JoinGroup, SyncGroup, Heartbeat])
@@ -170,34 +187,39 @@ def test_a_bound_member_lives_as_long_as_its_connection(log: Log) -> None:
     assert log.code(Heartbeat("t", "h", "b")) is ErrorCode.UNKNOWN_MEMBER
 
 
-def test_a_bound_member_that_was_replaced_leaves_nothing_behind(log: Log) -> None:
+def test_connections_that_end_leave_nothing_behind(log: Log) -> None:
     first, second = Client(2, "test"), Client(3, "test")
     log.ask(JoinGroup("t", "h", "b", bound=True), first)
     log.ask(JoinGroup("t", "h", "c", bound=True), second)
     log.engine.disconnected(first, log.now)
-    assert log.ask(Heartbeat("t", "h", "c")).member == "c"
+    assert log.ask(SyncGroup("t", "h", "c")) == GroupJoined("c", 3, (0, 1, 2))
     log.engine.disconnected(second, log.now)
-    assert log.engine._coordinator._bound == {}
+    assert log.engine._groups._bound == {}
 
 
-def test_groups_without_a_member_make_room_for_new_ones() -> None:
-    log = Log(groups_max=2)
+def test_groups_and_members_are_limited() -> None:
+    log = Log(groups_max=2, group_members_max=2)
     log.ask(CreateTopic("t", 1))
     for group in ("a", "b"):
         log.ask(JoinGroup("t", group, "m"))
     assert log.code(JoinGroup("t", "c", "m")) is ErrorCode.LIMIT_REACHED
-    log.ask(LeaveGroup("t", "a", "m"))
+    assert log.code(CreateGroup("t", "c")) is ErrorCode.LIMIT_REACHED
+    log.ask(JoinGroup("t", "a", "n"))
+    assert log.code(JoinGroup("t", "a", "o")) is ErrorCode.LIMIT_REACHED
+    assert log.ask(JoinGroup("t", "a", "n")).generation == 2
+    log.ask(DeleteGroup("t", "b"))
     log.ask(JoinGroup("t", "c", "m"))
-    assert log.code(Heartbeat("t", "a", "m")) is ErrorCode.UNKNOWN_GROUP
 
 
 def test_a_member_id_without_end_is_refused(log: Log) -> None:
     assert log.code(JoinGroup("t", "g", "m" * 1025)) is ErrorCode.INVALID_NAME
 
 
-def test_a_deleted_topic_leaves_the_member_without_partitions(log: Log) -> None:
+def test_groups_go_with_their_topic(log: Log) -> None:
     log.ask(DeleteTopic("t"))
-    assert log.ask(SyncGroup("t", "g", "m")).partitions == ()
+    assert log.code(SyncGroup("t", "g", "m")) is ErrorCode.UNKNOWN_GROUP
+    log.ask(CreateTopic("t", 1))
+    assert log.ask(JoinGroup("t", "g", "m")) == GroupJoined("m", 1, (0,))
 
 
 def test_groups_of_other_namespaces_are_apart(log: Log) -> None:

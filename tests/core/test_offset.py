@@ -99,7 +99,7 @@ def test_a_fetched_offset_comes_with_the_high_watermark(log: Log) -> None:
         (CommitOffset("t", "a\tb", ((0, 1),)), ErrorCode.INVALID_NAME),
         (FetchOffset("u", "g", 0), ErrorCode.UNKNOWN_TOPIC),
         (FetchOffset("t", "g", 3), ErrorCode.UNKNOWN_PARTITION),
-        (FetchOffset("t", "g", -1), ErrorCode.UNKNOWN_PARTITION),
+        (FetchOffset("t", "g", -2), ErrorCode.UNKNOWN_PARTITION),
     ],
 )
 def test_what_cannot_be_served_is_refused(
