@@ -1,68 +1,54 @@
-"""Deadlines: what is due comes out in order, what is forgotten costs nothing."""
+"""Outcomes leave when what they reveal is durable, in the order of their requests."""
 
 from __future__ import annotations
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from dragoman.core.calls import Ponged
+from dragoman.core.change import NamespacePut
+from dragoman.core.error import ErrorCode, Failure
+from dragoman.core.memory import MemoryStore
+from dragoman.core.outcome import Client
+from dragoman.core.waiting import Waiting
+from support.log import Log
 
-from dragoman.core.outcome import Outcome
-from dragoman.core.waiting import Deadlines
-
-
-def outcome() -> Outcome:
-    return Outcome(None, ready=False)
-
-
-def test_what_is_due_comes_out_in_the_order_of_its_time() -> None:
-    deadlines = Deadlines()
-    late, early = outcome(), outcome()
-    deadlines.put(late, 20)
-    deadlines.put(early, 10)
-    assert deadlines.take_due(9) == []
-    assert deadlines.take_due(20) == [early, late]
-    assert deadlines.take_due(99) == []
+ME, OTHER = Client(1, "test"), Client(2, "test")
 
 
-def test_what_is_forgotten_is_never_due() -> None:
-    deadlines = Deadlines()
-    one = outcome()
-    deadlines.put(one, 10)
-    deadlines.forget(one)
-    deadlines.forget(one)
-    assert deadlines.take_due(10) == []
+def flush(store: MemoryStore, error: OSError | None = None) -> None:
+    work = store.take_flush(Log().now)
+    assert work is not None
+    store.flushed(work, error)
 
 
-def test_what_is_put_again_is_due_once_at_its_new_time() -> None:
-    deadlines = Deadlines()
-    one = outcome()
-    deadlines.put(one, 10)
-    deadlines.put(one, 20)
-    assert deadlines.take_due(15) == []
-    assert deadlines.take_due(25) == [one]
+def test_a_reply_waits_for_what_it_reveals() -> None:
+    store = MemoryStore()
+    waiting = Waiting(store)
+    sequence = store.append(NamespacePut(1, "n", 0))
+    early, late = waiting.answer(ME, Ponged(), 0), waiting.answer(ME, Ponged(), sequence)
+    assert (early.ready, late.ready) == (True, False)
+    waiting.release()
+    assert waiting.take_ready() == []
+    flush(store)
+    waiting.release()
+    assert waiting.take_ready() == [late]
 
 
-def test_forgotten_entries_do_not_pile_up() -> None:
-    deadlines = Deadlines()
-    for due in range(10_000):
-        one = outcome()
-        deadlines.put(one, due)
-        deadlines.forget(one)
-    assert len(deadlines._heap) < 200
+def test_what_waits_at_a_store_that_failed_is_refused() -> None:
+    store = MemoryStore()
+    waiting = Waiting(store)
+    outcome = waiting.answer(ME, Ponged(), store.append(NamespacePut(1, "n", 0)))
+    flush(store, OSError(5, "I/O error"))
+    waiting.release()
+    assert isinstance(outcome.reply, Failure)
+    assert outcome.reply.code is ErrorCode.STORAGE_FAILED
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 50), st.booleans()), max_size=60), st.integers(0, 50))
-def test_exactly_what_is_due_and_not_forgotten_comes_out(
-    entries: list[tuple[int, bool]], now: int
-) -> None:
-    deadlines = Deadlines()
-    expected = []
-    for due, is_forgotten in entries:
-        one = outcome()
-        deadlines.put(one, due)
-        if is_forgotten:
-            deadlines.forget(one)
-        elif due <= now:
-            expected.append((due, one))
-    expected.sort(key=lambda entry: entry[0])
-    assert deadlines.take_due(now) == [one for _, one in expected]
+def test_nobody_is_told_of_what_a_gone_client_waited_for() -> None:
+    store = MemoryStore()
+    waiting = Waiting(store)
+    sequence = store.append(NamespacePut(1, "n", 0))
+    waiting.answer(ME, Ponged(), sequence)
+    mine = waiting.answer(OTHER, Ponged(), sequence)
+    waiting.forget(ME)
+    flush(store)
+    waiting.release()
+    assert waiting.take_ready() == [mine]
