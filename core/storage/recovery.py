@@ -79,6 +79,8 @@ def recover(
     table = _table_of(layout, image, catalog)
     scans = scan_journal(disk, layout, look_inside=not image.clean)
     try:
+        # A process that was killed may have left a file whose entry is not on disk yet.
+        disk.sync_directory(layout.journal)
         replay = plan_replay(
             [group for scan in scans for group in scan.groups],
             sequence=image.sequence,

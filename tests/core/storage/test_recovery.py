@@ -237,3 +237,29 @@ def test_a_new_directory_cut_off_at_any_step_is_made_again() -> None:
         else:
             break
     assert operations > 10
+
+
+def test_a_journal_file_that_a_kill_left_without_an_entry_stays_after_a_power_cut() -> None:
+    disk = SimDisk()
+    options = {"journal_first_bytes": 16 * 1024, "journal_file_bytes": 16 * 1024}
+    driven = Driven(disk, **options)
+
+    def fails(_: int, operation: str, path: str) -> None:
+        if (operation, path) == ("sync directory", LAYOUT.journal):
+            raise PowerCut
+
+    disk.fails = fails
+    driven.topic()
+    values = []
+    with pytest.raises(PowerCut):
+        while True:
+            values.append(b"%d" % len(values))
+            driven.produce(values[-1:])
+            driven.settle()
+    disk = disk.killed()
+    assert disk.list(LAYOUT.journal) == ["0", "1"]
+    again = Driven(disk, **options)
+    again.produce([b"into the new file"])
+    again.flush()
+    found = read_all(Driven(disk.stripped(), **options).store)
+    assert found == [*values, b"into the new file"]
