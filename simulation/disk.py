@@ -18,7 +18,7 @@ from dragoman.core.storage.disk import SyncFailed
 from dragoman.simulation.wreck import Directory, Inode, Wreck, put, resize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from random import Random
 
 
@@ -96,30 +96,45 @@ class SimDisk:
         names = [random.randrange(len(versions)) for _, _, versions in wreck.names]
         return SimDisk(wreck.tree(names, [file.random(random) for file in wreck.files]))
 
-    def crash_states(self, limit: int, random: Random) -> Iterator[SimDisk]:
+    def crash_states(
+        self, limit: int, random: Random, minor: tuple[str, ...] = ()
+    ) -> Iterator[SimDisk]:
         """Up to `limit` disks that a restart after a power cut might find, the telling ones
-        first."""
-        for tree in Wreck(self.root, self._newest).states(limit, random):
+        first.
+
+        Args:
+            minor: Names of files that nobody relies on: what is left of them is left to chance.
+        """
+        for tree in Wreck(self.root, self._newest, minor).states(limit, random):
             yield SimDisk(tree)
 
     def killed(self) -> SimDisk:
         """The disk after the process alone was killed: all is there, and still not synced."""
         return SimDisk(self._copy(survives=False))
 
-    def fingerprint(self, ignored: Collection[str] = ()) -> int:
-        """A number that two disks of the same files share within a process.
+    def stripped(self) -> SimDisk:
+        """The disk after a power cut that took everything that was not synced."""
+        wreck = Wreck(self.root)
+        return SimDisk(wreck.tree([0] * len(wreck.names), [file.nothing for file in wreck.files]))
+
+    def fingerprint(self, path: str = "", ignored: tuple[str, ...] = ()) -> int:
+        """A number that equal trees share within a process.
 
         Args:
-            ignored: Names of files that do not count.
+            path: Where the tree begins.
+            ignored: Endings of names that do not count.
         """
 
         def of(at: Inode | Directory) -> object:
             if isinstance(at, Inode):
                 return at.data if isinstance(at.data, bytes) else bytes(at.data)
             names = sorted(at.entries)
-            return tuple([(name, of(at.entries[name])) for name in names if name not in ignored])
+            return tuple(
+                [(name, of(at.entries[name])) for name in names if not name.endswith(ignored)]
+            )
 
-        return hash(of(self.root))
+        found = self._find(path)
+        return 0 if found is None else hash(of(found))
 
     @property
     def used(self) -> int:

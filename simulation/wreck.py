@@ -88,13 +88,16 @@ class DirtyFile:
         self.everything: Fate = (changes, (1 << count) - 1)
         self.size_only: Fate = (changes, 0)
         self.data_only: Fate = (0, (1 << count) - 1)
-        self._made: dict[Fate, bytes] = {self.everything: bytes(inode.data)}
+        now = bytes(inode.data)
+        self._made: dict[Fate, bytes] = {self.everything: now, self.nothing: inode.synced}
+        self._same = {now: now, inode.synced: inode.synced}
 
     def left(self, fate: Fate) -> bytes:
-        """The file's bytes after the power cut."""
+        """The file's bytes after the power cut; one object for all fates that leave the same."""
         made = self._made.get(fate)
         if made is None:
-            made = self._made[fate] = self._leave(*fate)
+            made = self._leave(*fate)
+            made = self._made[fate] = self._same.setdefault(made, made)
         return made
 
     def tears(self) -> Iterator[Fate]:
@@ -150,28 +153,37 @@ class DirtyFile:
 class Wreck:
     """What a power cut may leave of a tree, as it stands now.
 
+    Args:
+        newest: The file that changed last: its writes are torn in every way.
+        minor: Names of files that nobody relies on: what is left of them is left to chance.
+
     Attributes:
-        files: The files with unsynced changes, the one that changed last at the end.
+        files: The files with unsynced changes.
         names: (directory, name, what it stood for since the last sync) of each unsynced name.
     """
 
-    def __init__(self, root: Directory, newest: Inode | None = None) -> None:
+    def __init__(
+        self, root: Directory, newest: Inode | None = None, minor: tuple[str, ...] = ()
+    ) -> None:
         self._root = root
+        self._minor = minor
+        self._minor_files: set[int] = set()
         self.files: list[DirtyFile] = []
         self.names: list[tuple[Directory, str, list[Inode | Directory | None]]] = []
         self._index: dict[int, int] = {}
         self._clean: dict[int, bytes] = {}
         self._seen: set[int] = set()
         self._collect(root)
-        last = None if newest is None else self._index.get(id(newest))
-        order = [at for at in range(len(self.files)) if at != last]
-        self._by_age = order if last is None else [*order, last]
+        self._last = None if newest is None else self._index.get(id(newest))
+        self._telling = [at for at in range(len(self.files)) if at not in self._minor_files]
 
     def states(self, limit: int, random: Random) -> Iterator[Directory]:
         """Up to `limit` different trees that a restart might find."""
-        seen: set[tuple[tuple[int, ...], tuple[Fate, ...]]] = set()
-        for names, fates in self._choices(random, 4 * limit):
-            choice = (tuple(names), tuple(fates))
+        seen: set[tuple[int, ...]] = set()
+        for names, fates in self._choices(random, 2 * limit):
+            left = [file.left(fate) for file, fate in zip(self.files, fates, strict=True)]
+            stands = [v[at] for (_, _, v), at in zip(self.names, names, strict=True)]
+            choice = tuple(map(id, [*left, *stands]))
             if choice in seen:
                 continue
             seen.add(choice)
@@ -224,8 +236,11 @@ class Wreck:
             versions.setdefault(name, [at.synced.get(name)]).append(entry)
         for name, those in versions.items():
             self.names.append((at, name, those))
-        for entry in [*at.synced.values(), *(e for _, e in at.unsynced if e is not None)]:
-            self._collect(entry)
+        for name, entry in [*at.synced.items(), *at.unsynced]:
+            if entry is not None:
+                self._collect(entry)
+                if name in self._minor and id(entry) in self._index:
+                    self._minor_files.add(self._index[id(entry)])
 
     def _choices(self, random: Random, tries: int) -> Iterator[tuple[list[int], list[Fate]]]:
         files = self.files
@@ -239,18 +254,19 @@ class Wreck:
         yield new, [file.size_only for file in files]
         yield old, everything
         yield new, [file.data_only for file in files]
-        for at in reversed(self._by_age):
+        for at in self._telling:
             for fate in (files[at].nothing, files[at].size_only, files[at].data_only):
                 yield new, _with(everything, at, fate)
             yield new, _with(nothing, at, files[at].everything)
-        for at, (_, _, versions) in enumerate(self.names):
+        for at, (_, name, versions) in enumerate(self.names):
+            if name in self._minor:
+                continue
             for version in range(len(versions)):
                 yield _with(new, at, version), everything
                 yield _with(old, at, version), everything
-        if self._by_age:
-            last = self._by_age[-1]
-            for fate in files[last].tears():
-                yield new, _with(everything, last, fate)
+        if self._last is not None and self._last not in self._minor_files:
+            for fate in files[self._last].tears():
+                yield new, _with(everything, self._last, fate)
         for _ in range(tries):
             names = [random.randrange(len(versions)) for _, _, versions in self.names]
             if not random.randrange(3):

@@ -1,4 +1,5 @@
-"""Closes a run with what each suite took against its budget, and the counts that were in force."""
+"""Closes a run with what each suite took against its budget, the counts that were in force, and
+what the rules of the crash battery came to."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from support.effort import IN_FORCE
+from support.verdict import ROWS, table
 
 if TYPE_CHECKING:
     import pytest
@@ -52,3 +54,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if IN_FORCE:
         counts = ", ".join(f"{name}={count}" for name, count in sorted(IN_FORCE.items()))
         terminalreporter.line(f"counts: {counts}")
+    if ROWS:
+        terminalreporter.section("crash battery")
+        for line in table():
+            terminalreporter.line(line)

@@ -45,6 +45,7 @@ class Driven:
 
     def __init__(self, disk: SimDisk | None, directory: str = "data", **options: Any) -> None:
         self.mono_us = 0
+        self.disk = disk
         self.store = DiskStore(directory, small_options(**options), disk=disk)
         self.written: dict[tuple[int, int], list[bytes]] = {}
         self.revealed: dict[tuple[int, int], int] = {}

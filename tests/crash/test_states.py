@@ -1,0 +1,78 @@
+"""Power cuts on a disk in memory: every state that it may leave behind is one that was promised.
+
+`CRASH_STATES` different states are recovered, twice each; `CRASH_DOUBLE` lives crash, go on and
+crash again. A failure names the call that shows it again.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from dragoman.core.storage.options import Durability
+from dragoman.simulation.disk import SimDisk
+from support.effort import effort
+from support.life import PASSING
+from support.spread import spread
+from support.store import Driven
+from support.survey import double_crash, survey
+from support.verdict import rule
+
+STATES = effort("CRASH_STATES", 100_000)
+DOUBLE = effort("CRASH_DOUBLE", 50)
+QUOTA = 2500
+LIMIT = 12
+SEEDS_APART = 10_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120 + STATES // 100)
+def test_every_state_that_a_power_cut_may_leave_was_promised() -> None:
+    found: set[int] = set()
+    with rule("D5", "states that a power cut may leave, three modes, each recovered twice") as row:
+        modes = list(Durability)
+        rounds = 0
+        while len(found) < STATES:
+            missing = STATES - len(found)
+            first, count = rounds, -(-missing // QUOTA)
+            rounds += count
+            tasks = [
+                (modes[n % 3], n * SEEDS_APART, min(QUOTA, missing), LIMIT)
+                for n in range(first, first + count)
+            ]
+            for part in spread(survey, tasks):
+                found |= part.states
+                row.cases = len(found)
+
+
+def test_a_first_start_may_be_cut_off_in_every_way() -> None:
+    dice = Random(1)
+    with rule("D5", "states of a first start") as row:
+        seen: set[int] = set()
+        disk = SimDisk()
+
+        def look(number: int, name: str, path: str) -> None:
+            for state in disk.crash_states(40, dice):
+                mark = state.fingerprint(ignored=PASSING)
+                if mark not in seen:
+                    seen.add(mark)
+                    again = Driven(state)
+                    again.topic()
+                    again.produce([b"first"])
+                    again.settle()
+                    assert Driven(state.stripped()).store.revealed_sequence == 2
+
+        disk.fails = look
+        Driven(disk)
+        row.cases = len(seen)
+        assert len(seen) >= 20
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120 + DOUBLE)
+def test_a_second_crash_takes_nothing_that_the_first_one_left() -> None:
+    with rule("D2", "crash, recover, append, crash, recover") as row:
+        for cases in spread(double_crash, [(seed,) for seed in range(DOUBLE)]):
+            row.cases += cases
+        assert row.cases == DOUBLE

@@ -1,0 +1,125 @@
+"""Power cuts between all operations of a life, in every way that the disk may take them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+from dragoman.core.storage import checkpoint
+from dragoman.core.storage.options import Durability
+from dragoman.simulation.disk import PowerCut, SimDisk
+from support.life import PASSING, Wanderer
+from support.store import Driven
+
+if TYPE_CHECKING:
+    from support.life import Life
+
+STEPS = 60
+CACHES = (".index",)
+
+
+class Survey:
+    """Looks, before each operation of a life's disk, at what a power cut would leave there.
+
+    Attributes:
+        ends: The sequence that each different state recovers to.
+    """
+
+    def __init__(self, life: Life, disk: SimDisk, dice: Random, limit: int) -> None:
+        self.ends: dict[int, int] = {}
+        self._life = life
+        self._disk = disk
+        self._dice = dice
+        self._limit = limit
+        disk.fails = self.look
+
+    def look(self, number: int, name: str, path: str) -> None:
+        """Checks up to `limit` states of the disk as it is now."""
+        ends = self.ends
+        for at, state in enumerate(self._disk.crash_states(self._limit, self._dice, PASSING)):
+            mark = state.fingerprint(ignored=PASSING)
+            try:
+                end = ends.get(mark)
+                if end is None:
+                    ends[mark] = self._recover(state, lost=bool(at & 1))
+                else:
+                    assert end >= self._life.durable, f"{end} before {self._life.durable}"
+            except Exception as error:
+                raise AssertionError(f"state {at} before operation {number}: {name} {path}") from (
+                    error
+                )
+
+    def _recover(self, state: SimDisk, *, lost: bool) -> int:
+        """Recovers twice; in between the power goes again, and takes all that it may if `lost`."""
+        options = self._life.options
+        after = Driven(state, **options)
+        end = self._life.check(after)
+        kept = state.fingerprint("data/topics", CACHES)
+        second = state.stripped() if lost else state.crashed()
+        again = Driven(second, **options)
+        assert self._life.check(again) == end, "a second recovery found another end"
+        assert second.fingerprint("data/topics", CACHES) == kept, (
+            "a second recovery changed the segments"
+        )
+        return end
+
+
+class Found(NamedTuple):
+    """What one worker looked at."""
+
+    states: set[int]
+    lives: int
+    points: int
+
+
+def survey(mode: Durability, seed: int, quota: int, limit: int) -> Found:
+    """Surveys lives, one seed after the other, until `quota` different states were recovered.
+
+    Raises:
+        AssertionError: Some state breaks a promise; the message has what it takes to see it again.
+    """
+    checkpoint.SYNC_THREADS = 1  # or which of several segments is synced first is not the seed's
+    states: set[int] = set()
+    lives = points = 0
+    while len(states) < quota:
+        disk = SimDisk()
+        life = Wanderer(disk, Random(seed), durability=mode)
+        watch = Survey(life, disk, Random(seed), limit)
+        before = disk.operations
+        try:
+            life.wander(STEPS)
+        except AssertionError as error:
+            raise AssertionError(f"survey(Durability.{mode.name}, {seed}, 1, {limit})") from error
+        states.update(watch.ends)
+        lives += 1
+        points += disk.operations - before
+        seed += 1
+    return Found(states, lives, points)
+
+
+def double_crash(seed: int) -> int:
+    """Crashes a life, lets another one go on from what is left, and crashes that.
+
+    The first crash ends the process alone, or takes the power with it. The second one comes in the
+    recovery or later, and is looked at in many states.
+    """
+    checkpoint.SYNC_THREADS = 1
+    dice = Random(seed)
+    mode = list(Durability)[seed % 3]
+    first = SimDisk()
+    life = Wanderer(first, dice, durability=mode)
+    first.cut_power_at(dice.randint(1, 400))
+    with suppress(PowerCut):
+        life.wander(STEPS)
+    killed = bool(seed & 1)
+    second = first.killed() if killed else next(first.crash_states(1 + seed % 20, dice))
+    second.cut_power_at(dice.randint(1, 250))
+    heir: Wanderer | None = None
+    with suppress(PowerCut):
+        heir = Wanderer(second, dice, life, durability=mode)
+        heir.wander(STEPS)
+    for state in [second.killed(), second.stripped(), *second.crash_states(40, dice, PASSING)]:
+        after = Driven(state, **life.options)
+        (life if heir is None else heir).check(after)
+    return 1
