@@ -114,7 +114,13 @@ class Replicating:
             topic.sequence = self._directory.apply_admin(
                 RolePut(partition.topic_id, partition.number, is_follower)
             )
-        reply = RoleSet(partition.number, request.role, partition.high_watermark)
+        reply = RoleSet(
+            topic.namespace.name,
+            topic.state.name,
+            partition.number,
+            request.role,
+            partition.high_watermark,
+        )
         return self._waiting.answer(client, reply, topic.sequence)
 
     def report(self, request: ReportReplica, client: Client, now: Now) -> Outcome:
@@ -136,6 +142,7 @@ class Replicating:
         reply = ReplicaReported(
             partition.number,
             request.replica,
+            request.offset,
             partition.high_watermark,
             replicas.in_sync(partition),
             replicas.is_under_replicated(partition),

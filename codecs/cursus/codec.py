@@ -215,7 +215,7 @@ class CursusCodec:
     def send_failure(self, tag: Tag | AckTag, failure: Failure) -> Sent:
         """Renders a failure in the words of this dialect."""
         closes = isinstance(tag, Tag) and tag.closes
-        return Sent((frame(translate.refusal(tag, failure)),), close_after=closes)
+        return Sent((frame(translate.refusal(tag, failure, self._leader)),), close_after=closes)
 
     def send_idle(self, tag: Tag) -> Sent:
         """The keep-alive of a stream: an empty batch, which every client passes over."""

@@ -150,20 +150,26 @@ def printable(text: str) -> str:
     return text.translate(_UNPRINTABLE)
 
 
-def words(tag: Tag | AckTag, failure: Failure) -> str:
-    """A failure without its `ERROR: `."""
+def words(tag: Tag | AckTag, failure: Failure, leader: str = "") -> str:
+    """A failure without its `ERROR: `.
+
+    Args:
+        leader: The address that a client which looks for the leader is told.
+    """
     if tag.wording:
         return tag.wording
     if isinstance(tag, Tag):
         if tag.command == "HEARTBEAT" and failure.code is ErrorCode.STALE_GENERATION:
-            return f"{_format(tag, failure)} {REBALANCE}"
+            return f"{_format(tag, failure, leader)} {REBALANCE}"
         if tag.command == "SYNC_GROUP" and failure.code is ErrorCode.UNKNOWN_GROUP:
             failure = Failure(ErrorCode.UNKNOWN_MEMBER)
-    return _format(tag, failure)
+    return _format(tag, failure, leader)
 
 
-def _format(tag: Tag | AckTag, failure: Failure) -> str:
-    fields = _Fields(partition=tag.partition, detail=printable(failure.detail))
+def _format(tag: Tag | AckTag, failure: Failure, leader: str) -> str:
+    fields = _Fields(
+        partition=tag.partition, detail=printable(failure.detail), leader=leader or "?"
+    )
     fields |= failure.facts
     fields["topic"] = printable(tag.topic)
     if isinstance(tag, Tag):
@@ -173,11 +179,15 @@ def _format(tag: Tag | AckTag, failure: Failure) -> str:
     return ERRORS[failure.code].format_map(fields)
 
 
-def refusal(tag: Tag | AckTag, failure: Failure) -> bytes:
-    """The body of the frame that tells of a failure."""
-    told = words(tag, failure)
+def refusal(tag: Tag | AckTag, failure: Failure, leader: str = "") -> bytes:
+    """The body of the frame that tells of a failure; `leader` as `words` has it."""
+    told = words(tag, failure, leader)
     if isinstance(tag, AckTag):
         if tag.is_object:
+            if failure.code is ErrorCode.NOT_LEADER:
+                # Published clients take the address up to the next white space, so that it must not
+                # be the last word of a string in an object.
+                return ack_error(f"{told} partition={tag.partition}", leader)
             return ack_error(told)
     elif tag.positional and tag.command == "HEARTBEAT" and failure.code in _REJOIN:
         return REBALANCE.encode()
@@ -203,7 +213,7 @@ def ack(tag: AckTag, last_offset: int, leader: str) -> bytes:
     )
 
 
-def ack_error(told: str) -> bytes:
+def ack_error(told: str, leader: str = "") -> bytes:
     """The ACK object of a batch that was refused. Clients end a string at the next quote, so
     that nothing in it may need an escape."""
     return orjson.dumps(
@@ -214,7 +224,7 @@ def ack_error(told: str) -> bytes:
             "producer_id": "",
             "seq_start": 0,
             "seq_end": 0,
-            "leader": "",
+            "leader": leader,
             "error": told.translate(_JSON_UNSAFE),
         }
     )

@@ -82,7 +82,7 @@ ERRORS: dict[ErrorCode, Wording] = {
     ErrorCode.UNKNOWN_MEMBER: _plain("unknown member"),
     ErrorCode.STALE_GENERATION: _plain("stale generation"),
     ErrorCode.NOT_OWNER: _plain("partition not assigned to member"),
-    ErrorCode.NOT_LEADER: _plain("partition leader unavailable on this broker"),
+    ErrorCode.NOT_LEADER: _plain("not leader: topic={topic}, partition={partition}"),
     ErrorCode.REPLICATION_TIMEOUT: _plain("replication timeout"),
     ErrorCode.STORAGE_FULL: _plain("storage full: {detail}"),
     ErrorCode.STORAGE_FAILED: _STORAGE,

@@ -56,6 +56,9 @@ _LEADER = ACKS[b"1"]
 _FOREIGN_BYTES = 4
 _FORM = b"V1|%b|OK|partition=%d offset=%d hw=%d\n"
 
+LOOPBACK = "loopback"
+"""The option `replication` where it depends on who can reach the listener."""
+
 Tag = tuple[str, Any]
 """A command's name with its correlation id, or with those of a run of PRODUCE lines; or "" with a
 line that is the whole answer."""
@@ -71,7 +74,11 @@ class V1Codec:
         self._partitions: int = options["partitions"]
         self._marker: bool = options["escape_marker"]
         self._commands = Commands(
-            partitions=self._partitions, reply_bytes_max=limits.reply_bytes_max
+            partitions=self._partitions,
+            reply_bytes_max=limits.reply_bytes_max,
+            replication=facts.loopback
+            if options["replication"] == LOOPBACK
+            else options["replication"],
         )
         self._renderer = Renderer(
             facts.renderings,
@@ -245,7 +252,7 @@ class V1Codec:
             return Sent((cid,))
         if name == "OFFSET" and failure.code in NEVER_COMMITTED:
             return Sent((b"V1|%b|OK|offset=0\n" % cid,))
-        code, text = error_text(name, failure.code)
+        code, text = error_text(name, failure)
         cids = (cid,) if isinstance(cid, bytes) else cid
         return Sent((b"".join([_error_line(one, code, text) for one in cids]),))
 
@@ -276,7 +283,7 @@ def _dealt_lines(cids: Sequence[bytes], reply: ProducedMany) -> bytes:
     for part in reply.parts:
         if isinstance(part, Failure):
             failed = True
-            code, text = error_text("PRODUCE", part.code)
+            code, text = error_text("PRODUCE", part)
             forms.append(b"V1|%b|ERR|" + f"{code.value}|{text}\n".encode())
             offsets.append(-1)
         else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dragoman.codecs.v1.line import integer
 from dragoman.codecs.v1.routing import key_hash
 from dragoman.codecs.v1.translate import core_generation
-from dragoman.codecs.v1.wire import COMMANDS, INVALID_NAME
+from dragoman.codecs.v1.wire import COMMANDS, INVALID_NAME, REPLICATION
 from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.calls import (
     Acks,
@@ -23,6 +23,9 @@ from dragoman.core.calls import (
     JoinGroup,
     LeaveGroup,
     Produce,
+    ReportReplica,
+    Role,
+    SetRole,
     SyncGroup,
 )
 from dragoman.core.column import VarColumn
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
 ACKS = {b"0": Acks.NONE, b"1": Acks.LEADER, b"all": Acks.ALL}
 _ASSIGNORS = {assignor.value.encode(): assignor for assignor in Assignor}
+_ROLES = {role.value.encode(): role for role in Role}
 _SESSION_TIMEOUT_US = 10_000_000
 _RECORD_OVERHEAD_BYTES = 12
 """What `<offset>:` and `,` usually add to a record; the codec cuts the reply exactly."""
@@ -50,9 +54,10 @@ class Commands:
     Args:
         partitions: Of a topic that a command creates.
         reply_bytes_max: Of one CONSUME.
+        replication: The commands of `wire.REPLICATION` are served too.
     """
 
-    def __init__(self, *, partitions: int, reply_bytes_max: int) -> None:
+    def __init__(self, *, partitions: int, reply_bytes_max: int, replication: bool) -> None:
         self._partitions = partitions
         self._reply_bytes_max = reply_bytes_max
         served: dict[str, Callable[[list[bytes]], Request]] = {
@@ -64,10 +69,13 @@ class Commands:
             "LEAVE": self._leave,
             "COMMIT": self._commit,
             "OFFSET": self._offset,
+            "REPLICA_FETCH": self._replica_fetch,
+            "SET_PARTITION_ROLE": self._set_role,
         }
         self._served = {
             name.encode(): (name, *COMMANDS[name].counts, COMMANDS[name].usage, build)
             for name, build in served.items()
+            if replication or name not in REPLICATION
         }
 
     def request(self, command: bytes, arguments: list[bytes]) -> tuple[str, Request] | None:
@@ -172,6 +180,23 @@ class Commands:
         partition = _integer(arguments[2], "invalid partition")
         namespace, topic = split_flat(named(arguments[1]))
         return FetchOffset(topic, named(arguments[0]), partition, namespace)
+
+    def _replica_fetch(self, arguments: list[bytes]) -> Request:
+        partition = _integer(arguments[1], "invalid partition")
+        replica = _integer(arguments[2], "invalid replica_id")
+        offset = _integer(arguments[3], "invalid offset")
+        namespace, topic = split_flat(named(arguments[0]))
+        return ReportReplica(topic, partition, replica, offset, namespace)
+
+    def _set_role(self, arguments: list[bytes]) -> Request:
+        partition = _integer(arguments[1], "invalid partition")
+        role = _ROLES.get(arguments[2].lower())
+        if role is None:
+            raise Wrong("invalid role")
+        if partition < 0:
+            raise Wrong("partition must be >= 0")
+        namespace, topic = split_flat(named(arguments[0]))
+        return SetRole(topic, partition, role, namespace, self._partitions)
 
 
 def one_record(key: bytes, value: bytes) -> RecordBatch:

@@ -30,6 +30,11 @@ from dragoman.core.calls import (
     OffsetFetched,
     Produce,
     Produced,
+    ReplicaReported,
+    ReportReplica,
+    Role,
+    RoleSet,
+    SetRole,
     SyncGroup,
     Whence,
 )
@@ -42,6 +47,7 @@ if TYPE_CHECKING:
 _FIELD = re.compile(rb"(?:^| )(\w+)=(\[[^\]]*\]|\S*)")
 _INTEGER = re.compile(rb"-?[0-9]{1,19}")
 _INT32_MAX = (1 << 31) - 1
+_ROLES = {role.value.encode(): role for role in Role}
 
 _CODES: dict[tuple[str, str], ErrorCode] = {}
 for _code, (_name, _text) in ERRORS.items():
@@ -94,6 +100,23 @@ def heard_reply(request: Request, text: bytes) -> Reply:
             return OffsetCommitted(len(request.offsets))
         case FetchOffset():
             return OffsetFetched(request.partition, _number(fields, b"offset"), 0)
+        case SetRole():
+            role = _ROLES.get(fields.get(b"role", b""))
+            if role is None:
+                raise ProtocolError("a reply without a role")
+            watermark = _number(fields, b"hw") + 1
+            return RoleSet(
+                str(request.namespace), str(request.topic), request.partition, role, watermark
+            )
+        case ReportReplica():
+            return ReplicaReported(
+                request.partition,
+                _number(fields, b"replica"),
+                _number(fields, b"acked_offset"),
+                _number(fields, b"hw") + 1,
+                tuple(_numbers(fields.get(b"isr", b""))),
+                fields.get(b"under_replicated") == b"true",
+            )
         case _:
             raise ProtocolError(f"V1 has no reply to {type(request).__name__}")
 

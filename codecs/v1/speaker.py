@@ -26,6 +26,8 @@ from dragoman.core.calls import (
     Produce,
     Produced,
     ProducedMany,
+    ReportReplica,
+    SetRole,
     SyncGroup,
     Whence,
 )
@@ -218,6 +220,14 @@ def _line(request: Request) -> bytes:
                 raise Unsayable("V1 keeps offsets of groups only")
             topic = _topic(request.namespace, request.topic)
             return b"OFFSET|%b %b %d" % (_token(request.group, "group"), topic, request.partition)
+        case SetRole():
+            topic = _topic(request.namespace, request.topic)
+            role = request.role.value.encode()
+            return b"SET_PARTITION_ROLE|%b %d %b" % (topic, request.partition, role)
+        case ReportReplica():
+            topic = _topic(request.namespace, request.topic)
+            numbers = (request.partition, request.replica, request.offset)
+            return b"REPLICA_FETCH|%b %d %d %d" % (topic, *numbers)
         case _:
             raise Unsayable(f"V1 has no words for {type(request).__name__}")
 

@@ -21,13 +21,17 @@ from dragoman.core.calls import (
     HeartbeatAccepted,
     OffsetCommitted,
     OffsetFetched,
+    ReplicaReported,
+    RoleSet,
 )
 from dragoman.core.error import ErrorCode
+from dragoman.core.name import DEFAULT_NAMESPACE, flat_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dragoman.core.calls import Reply
+    from dragoman.core.error import Failure
 
 _BAD = Code.BAD_REQUEST
 _GROUP = Code.GENERATION_MISMATCH
@@ -80,6 +84,7 @@ ERRORS: dict[ErrorCode, tuple[Code, str]] = {
 
 _NOT_FOUND = (_GROUP, "group not found")
 _NOT_ASSIGNED = (_GROUP, "partition not assigned to member")
+_NO_PARTITION = (_BAD, "partition not found: topic={topic} partition={partition}")
 
 ERRORS_OF: dict[tuple[str, ErrorCode], tuple[Code, str]] = {
     (command, code): _NOT_FOUND
@@ -89,7 +94,13 @@ ERRORS_OF: dict[tuple[str, ErrorCode], tuple[Code, str]] = {
         ErrorCode.UNKNOWN_NAMESPACE,
         ErrorCode.UNKNOWN_TOPIC,
     )
-} | {("COMMIT", ErrorCode.UNKNOWN_PARTITION): _NOT_ASSIGNED}
+} | {
+    ("COMMIT", ErrorCode.UNKNOWN_PARTITION): _NOT_ASSIGNED,
+    ("REPLICA_FETCH", ErrorCode.INVALID_NUMBER): (_BAD, "invalid replica id"),
+    ("REPLICA_FETCH", ErrorCode.NOT_LEADER): (_BAD, "partition is not leader"),
+    ("SET_PARTITION_ROLE", ErrorCode.UNKNOWN_PARTITION): _NO_PARTITION,
+    ("SET_PARTITION_ROLE", ErrorCode.NO_PARTITIONS): _NO_PARTITION,
+}
 
 NEVER_COMMITTED = frozenset(
     {
@@ -115,9 +126,17 @@ def core_generation(shown: int) -> int:
     return shown - 1
 
 
-def error_text(command: str, code: ErrorCode) -> tuple[Code, str]:
-    """How this command words this error."""
-    return ERRORS_OF.get((command, code)) or ERRORS[code]
+def error_text(command: str, failure: Failure) -> tuple[Code, str]:
+    """How this command words this error. A topic is named only where it exists, so that its name
+    is a legal one."""
+    wording = ERRORS_OF.get((command, failure.code)) or ERRORS[failure.code]
+    if wording is not _NO_PARTITION:
+        return wording
+    facts = failure.facts
+    namespace = str(facts.get("namespace", DEFAULT_NAMESPACE))
+    topic = flat_name(namespace, str(facts.get("topic", "?")))
+    code, text = wording
+    return code, text.format(topic=topic, partition=facts.get("partition", "?"))
 
 
 def number_list(numbers: Sequence[int]) -> str:
@@ -137,6 +156,18 @@ def payload(reply: Reply) -> str:
             return "left=true"
         case OffsetCommitted():
             return "committed=true"
+        case RoleSet():
+            topic = flat_name(reply.namespace, reply.topic)
+            return (
+                f"topic={topic} partition={reply.partition} role={reply.role.value} "
+                f"hw={reply.high_watermark - 1}"
+            )
+        case ReplicaReported():
+            return (
+                f"replica={reply.replica} acked_offset={reply.offset} "
+                f"hw={reply.high_watermark - 1} isr={number_list(reply.in_sync)} "
+                f"under_replicated={str(reply.under_replicated).lower()}"
+            )
         case OffsetFetched(offset=offset):
             return f"offset={offset or 0}"
         case _:

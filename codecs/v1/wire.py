@@ -57,6 +57,7 @@ class Argument(NamedTuple):
     Attributes:
         shown: How the usage text writes it.
         wrong: The message where the argument is not of its kind.
+        negative: The message where a NATURAL is negative, if it is another one.
         choices: The words of a CHOICE, in lower case.
     """
 
@@ -65,6 +66,7 @@ class Argument(NamedTuple):
     wrong: str = ""
     optional: bool = False
     choices: tuple[str, ...] = ()
+    negative: str = ""
 
 
 class Command(NamedTuple):
@@ -86,6 +88,7 @@ class Command(NamedTuple):
 
 
 ACKS = ("acks=0", "acks=1", "acks=all")
+ROLES = ("leader", "follower")
 ASSIGNORS = ("assignor=round_robin", "assignor=range")
 
 _TOPIC = Argument("<topic>", Kind.NAME, INVALID_NAME)
@@ -93,6 +96,9 @@ _GROUP = Argument("<group>", Kind.NAME, INVALID_NAME)
 _CONSUMER = Argument("<consumer_id>", Kind.NAME, INVALID_NAME)
 _GENERATION = Argument("<generation>", Kind.INTEGER, "invalid generation")
 _MEMBER = (_GROUP, _TOPIC, _CONSUMER, _GENERATION)
+
+REPLICATION = frozenset({"REPLICA_FETCH", "SET_PARTITION_ROLE"})
+"""Commands that move roles and watermarks, which concern clients of every dialect."""
 
 COMMANDS = {
     command.name: command
@@ -149,9 +155,31 @@ COMMANDS = {
             "OFFSET",
             (_GROUP, _TOPIC, Argument("<partition>", Kind.INTEGER, "invalid partition")),
         ),
+        Command(
+            "REPLICA_FETCH",
+            (
+                _TOPIC,
+                Argument("<partition>", Kind.INTEGER, "invalid partition"),
+                Argument("<replica_id>", Kind.INTEGER, "invalid replica_id"),
+                Argument("<offset>", Kind.INTEGER, "invalid offset"),
+            ),
+        ),
+        Command(
+            "SET_PARTITION_ROLE",
+            (
+                _TOPIC,
+                Argument(
+                    "<partition>",
+                    Kind.NATURAL,
+                    "invalid partition",
+                    negative="partition must be >= 0",
+                ),
+                Argument("<leader|follower>", Kind.CHOICE, "invalid role", choices=ROLES),
+            ),
+        ),
     )
 }
-"""Every command that is served.
+"""Every command that is served; those of `REPLICATION` where the listener allows them.
 
 The number of arguments is checked first, then each argument in order, then the signs of naturals in
 order, and last the names, whose legality is the log's business.

@@ -251,8 +251,7 @@ class DiskStore:
 
     def limit_visible(self, topic_id: int, partition: int, high_watermark: int) -> None:
         """Readers beside the engine see the partition up to here, until its next flush."""
-        log = self._logs.get((topic_id, partition))
-        if log is not None:
+        if (log := self._logs.get((topic_id, partition))) is not None:
             self._checkpointer.revealed(log, max(high_watermark, log.log_start))
 
     def take_work(self, now: Now) -> list[Work]:
@@ -351,9 +350,10 @@ class DiskStore:
         return expired(self._disk, self._files, log, before_us=before_us, bytes_max=bytes_max)
 
     def overloaded(self) -> bool:
-        """Whether pending bytes, unwritten tail or journal are above three quarters."""
+        """Whether pending bytes, unwritten tail or journal are above three quarters; never once it
+        is fenced: who asks is then refused, not kept waiting for room that does not come."""
         options = self._options
-        return (
+        return self.failure is None and (
             4 * self._pending_bytes > 3 * options.pending_bytes_max
             or 4 * self._writer.unwritten_bytes > 3 * options.tail_bytes_max
             or self._journal.used_fraction > 0.75

@@ -26,7 +26,7 @@ from support.mutation import (
     reframed,
     shapes,
 )
-from support.vectors import Vector, data_of, load_vectors
+from support.vectors import Connections, Vector, data_of, load_vectors
 
 INPUTS = effort("FUZZ_INPUTS", 20_000)
 SEED = effort("FUZZ_SEED", 20_240_229)
@@ -92,13 +92,9 @@ def _longest_step(vector: Vector) -> int:
 
 def _play_split(vector: Vector, at: int) -> None:
     """Plays a vector with every step cut in two at this byte."""
-    first = Conversation(vector.dialect, **vector.options)
-    connections = {"": first}
+    connections = Connections(vector)
     for index, step in enumerate(vector.steps):
-        name = step.get("on", "")
-        if name not in connections:
-            connections[name] = first.another(vector.dialect, **vector.options)
-        connection = connections[name]
+        connection = connections.of(step)
         if "advance" in step:
             heard = connection.advance(step["advance"])
         elif step.get("hang_up"):

@@ -46,6 +46,8 @@ def corpus(name: str) -> tuple[bytes, ...]:
     found: dict[bytes, None] = {}
     for vector in load_vectors(name):
         for step in vector.steps:
+            if step.get("dialect", name) != name:
+                continue
             for frame in frames_of(name, data_of(step.get("send"))):
                 if len(frame) <= _FRAME_BYTES_MAX:
                     found[frame] = None

@@ -4,9 +4,11 @@ They are data, `specs/<dialect>/vectors/*.json`: an object whose "vectors" lists
 
 * "id", "clause" and "about": a name, the clause of protocol.md that it shows, one sentence;
 * "options": the listener's options of the dialect, if any;
+* "engine": the engine's options, if any;
 * "steps": each with one action - "send": bytes, "advance": seconds, or "hang_up": true - and then
   "expect": the bytes that answer it (none where it is missing), and "closed": true where the server
-  has closed the connection by then. "on" names a connection other than the first.
+  has closed the connection by then. "on" names a connection other than the first, and "dialect" what
+  it speaks, if something else.
 
 Bytes are {"hex": "..."}, {"text": "..."} (UTF-8) or {"framed": "..."} (text behind its length as a
 big-endian u32), or a list of such pieces.
@@ -22,7 +24,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support.conversation import Conversation
+from dragoman.core.engine import Engine
+from dragoman.core.memory import MemoryStore
+from dragoman.core.options import EngineOptions
+from support.conversation import Conversation, Exchange
 
 SPECS = Path(__file__).parent.parent.parent / "specs"
 WHOLE, BYTE_BY_BYTE, WITH_A_TAIL = WAYS = ("whole", "byte by byte", "with a tail")
@@ -39,6 +44,7 @@ class Vector:
     about: str
     steps: list[dict[str, Any]] = field(repr=False)
     options: dict[str, Any] = field(default_factory=dict, repr=False)
+    engine: dict[str, int] = field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
         return self.id
@@ -74,16 +80,31 @@ def data_of(piece: Any) -> bytes:
     raise ValueError(f"bytes are hex, text or framed, not {kind!r}")
 
 
+class Connections:
+    """The connections of a vector to a server of its own."""
+
+    def __init__(self, vector: Vector) -> None:
+        self._vector = vector
+        self._exchange = Exchange(Engine(MemoryStore(), EngineOptions(**vector.engine)))
+        self._open: dict[str, Conversation] = {}
+
+    def of(self, step: dict[str, Any]) -> Conversation:
+        """The connection of a step, opened where it is the first of its name."""
+        name = step.get("on", "")
+        if name not in self._open:
+            spoken = step.get("dialect", self._vector.dialect)
+            options = self._vector.options if spoken == self._vector.dialect else {}
+            self._open[name] = Conversation(spoken, exchange=self._exchange, **options)
+        return self._open[name]
+
+
 def play(vector: Vector, how: str) -> None:
     """Plays a vector on a fresh server; asserts every answer."""
-    first = Conversation(vector.dialect, **vector.options)
-    connections = {"": first}
+    connections = Connections(vector)
     given = dict.fromkeys([step.get("on", "") for step in vector.steps], 0)
     for index, step in enumerate(vector.steps):
         name = step.get("on", "")
-        if name not in connections:
-            connections[name] = first.another(vector.dialect, **vector.options)
-        connection = connections[name]
+        connection = connections.of(step)
         if "advance" in step:
             heard = connection.advance(step["advance"])
         elif step.get("hang_up"):

@@ -5,9 +5,19 @@ from __future__ import annotations
 import pytest
 
 from dragoman.codecs.v1.command import Commands, Wrong
-from dragoman.core.calls import Acks, Assignor, CommitOffset, Fetch, JoinGroup, Produce
+from dragoman.core.calls import (
+    Acks,
+    Assignor,
+    CommitOffset,
+    Fetch,
+    JoinGroup,
+    Produce,
+    ReportReplica,
+    Role,
+    SetRole,
+)
 
-COMMANDS = Commands(partitions=5, reply_bytes_max=1000)
+COMMANDS = Commands(partitions=5, reply_bytes_max=1000, replication=True)
 
 
 def request(command: bytes, line: bytes) -> object:
@@ -40,6 +50,22 @@ def test_generations_are_shown_one_higher() -> None:
     assert (committed.member, committed.generation) == ("c", 1)
     assert committed.offsets == ((0, 7),)
     assert not committed.monotonic
+
+
+def test_a_role_is_set_on_a_topic_that_may_be_made() -> None:
+    assert request(b"SET_PARTITION_ROLE", b"space/t 1 FOLLOWER") == SetRole(
+        "t", 1, Role.FOLLOWER, "space", 5
+    )
+
+
+def test_a_replica_reports_the_last_offset_that_it_has() -> None:
+    assert request(b"REPLICA_FETCH", b"t 1 2 -1") == ReportReplica("t", 1, 2, -1)
+
+
+def test_roles_and_replicas_are_served_where_the_listener_allows_them() -> None:
+    commands = Commands(partitions=5, reply_bytes_max=1000, replication=False)
+    assert commands.request(b"REPLICA_FETCH", [b"t", b"0", b"1", b"0"]) is None
+    assert commands.request(b"SET_PARTITION_ROLE", []) is None
 
 
 def test_an_unknown_command_is_none() -> None:

@@ -28,8 +28,14 @@ def test_options_have_defaults() -> None:
         "partitions": 3,
         "escape_marker": True,
         "escape_spaces": False,
+        "replication": "loopback",
     }
     assert DIALECT.options({"partitions": 7})["partitions"] == 7
+
+
+@pytest.mark.parametrize("given", [True, "true"])
+def test_replication_is_allowed_in_a_file_or_a_variable(given: bool | str) -> None:
+    assert DIALECT.options({"replication": given})["replication"] is True
 
 
 @pytest.mark.parametrize(
@@ -39,6 +45,8 @@ def test_options_have_defaults() -> None:
         ({"partitions": 0}, "from 1 to 1024"),
         ({"partitions": True}, "type int"),
         ({"escape_marker": "yes"}, "type bool"),
+        ({"replication": "yes"}, "true, false or 'loopback'"),
+        ({"replication": 1}, "true, false or 'loopback'"),
     ],
 )
 def test_wrong_options_are_refused_in_a_sentence(given: dict[str, Any], complaint: str) -> None:

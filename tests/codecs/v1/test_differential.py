@@ -39,6 +39,8 @@ from dragoman.core.calls import (
     LeaveGroup,
     Produce,
     ProduceMany,
+    ReportReplica,
+    SetRole,
     SyncGroup,
 )
 from dragoman.core.name import flat_name
@@ -60,6 +62,8 @@ SEEDS = [
     b"V1|11|LEAVE|g orders c1 +2",
     b"V1|12|COMMIT|g orders c1 3 2 2",
     b"V1|13|OFFSET|g orders 9223372036854775807",
+    b"V1|14|REPLICA_FETCH|orders 2 1 1",
+    b"V1|15|SET_PARTITION_ROLE|orders 2 follower",
     b"V1|99|PING|",
     "V1|é|produce|thème k:naïve Acks=All".encode(),
     b"V1|x|PRODUCE|t \xff\xfe:\xc3( acks=1",
@@ -193,7 +197,7 @@ def slow_read(line: bytes) -> Read:
         values.append(value)
     for (argument, _), value in zip(pairs, values, strict=True):
         if argument.kind is Kind.NATURAL and value < 0:
-            return error(correlation, "BAD_REQUEST", argument.wrong)
+            return error(correlation, "BAD_REQUEST", argument.negative or argument.wrong)
     for argument, word in pairs:
         if argument.kind is Kind.NAME and any("\udc80" <= c <= "\udcff" for c in word):
             return error(correlation, "BAD_REQUEST", argument.wrong)
@@ -230,6 +234,12 @@ def told(request: Any) -> list[tuple[str, Any]]:
             return [("LEAVE", member_of(request))]
         case CommitOffset():
             return [("COMMIT", member_of(request) + request.offsets[0])]
+        case SetRole():
+            values = (name_of(request), request.partition, request.role.value)
+            return [("SET_PARTITION_ROLE", values)]
+        case ReportReplica():
+            numbers = (request.partition, request.replica, request.offset)
+            return [("REPLICA_FETCH", (name_of(request), *numbers))]
         case FetchOffset():
             return [("OFFSET", (request.group, name_of(request), request.partition))]
         case _:

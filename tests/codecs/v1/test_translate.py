@@ -14,7 +14,7 @@ from dragoman.codecs.v1.translate import (
 )
 from dragoman.codecs.v1.wire import Code
 from dragoman.core.calls import OffsetFetched, Ponged
-from dragoman.core.error import ErrorCode
+from dragoman.core.error import ErrorCode, Failure
 
 
 def test_every_error_has_a_text_of_one_line() -> None:
@@ -25,11 +25,20 @@ def test_every_error_has_a_text_of_one_line() -> None:
 
 
 def test_a_topic_that_is_not_there_has_no_group() -> None:
-    assert error_text("COMMIT", ErrorCode.UNKNOWN_TOPIC) == (
+    assert error_text("COMMIT", Failure(ErrorCode.UNKNOWN_TOPIC)) == (
         Code.GENERATION_MISMATCH,
         "group not found",
     )
-    assert error_text("CONSUME", ErrorCode.UNKNOWN_TOPIC)[0] is Code.BAD_REQUEST
+    assert error_text("CONSUME", Failure(ErrorCode.UNKNOWN_TOPIC))[0] is Code.BAD_REQUEST
+
+
+def test_a_role_for_no_partition_names_the_place_as_v1_writes_it() -> None:
+    facts: dict[str, int | str] = {"namespace": "space", "topic": "t", "partition": 9}
+    missing = Failure(ErrorCode.UNKNOWN_PARTITION, facts=facts)
+    assert error_text("SET_PARTITION_ROLE", missing) == (
+        Code.BAD_REQUEST,
+        "partition not found: topic=space/t partition=9",
+    )
 
 
 def test_generations_convert_both_ways() -> None:
