@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
-from dragoman.core.catalog import RANGES_MAX
+from dragoman.core.catalog import RANGES_MAX, ProducerState
 from dragoman.core.change import ProducerPut, ProducersExpired
 from dragoman.core.error import EngineError, ErrorCode
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dragoman.core.batch import RecordBatch
-    from dragoman.core.catalog import ProducerState
     from dragoman.core.clock import Now
     from dragoman.core.directory import Directory
     from dragoman.core.options import EngineOptions
@@ -159,7 +158,12 @@ class Idempotence:
             if epoch > current or sequence == end + 1:
                 asked[name] = epoch, newest
                 continue
-            if earlier is not None or state is None or not _was_appended(state, sequence):
+            if (
+                earlier is not None
+                or state is None
+                or sequence > end
+                or not _was_appended(state, sequence)
+            ):
                 raise _gap(end + 1, sequence, name)
             left = min(newest, end)
             stop = first + left - sequence + 1
@@ -172,6 +176,8 @@ class Idempotence:
         """A checked batch was appended: what its producers wrote is remembered."""
         idlest = self._idlest
         base = batch.base_offset
+        timestamp_us = batch.base_timestamp_us
+        producers = partition.state.producers
         for first, last, name, epoch, sequence in runs_of(batch):
             key = partition, name
             if key in idlest:
@@ -179,18 +185,22 @@ class Idempotence:
             elif len(idlest) >= self._producers_max:
                 self._make_room()
             idlest[key] = None
-            self._directory.apply(
-                ProducerPut(
-                    partition.topic_id,
-                    partition.number,
-                    name,
-                    epoch,
-                    sequence,
-                    sequence + last - first - 1,
-                    base + first,
-                    batch.base_timestamp_us,
-                )
+            put = ProducerPut(
+                partition.topic_id,
+                partition.number,
+                name,
+                epoch,
+                sequence,
+                sequence + last - first - 1,
+                base + first,
+                timestamp_us,
             )
+            self._store.append(put)
+            # The same as Catalog.apply, without looking the partition up again.
+            state = producers.get(name)
+            if state is None or state.epoch != epoch:
+                state = producers[name] = ProducerState(epoch, 0)
+            state.add(sequence, put.last_sequence, put.base_offset, timestamp_us)
 
     def dropped(self, partitions: Iterable[Partition]) -> None:
         """These partitions are gone, and their producers with them."""
