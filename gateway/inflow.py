@@ -173,16 +173,23 @@ class Inflow:
             if not inbound.willing():
                 arrival.mark(now)
             elif now.mono_us - arrival.marked_us >= self._stall_us:
-                gained = arrival.taken - arrival.marked
-                if inbound in self._resting:
-                    gained += inbound.backlog()
-                if gained >= PROGRESS_BYTES_MIN or 0 < inbound.session.wanted() <= gained:
-                    arrival.mark(now)
-                else:
+                if self._is_stalled(inbound, arrival):
                     stalled.append(inbound)
+                else:
+                    arrival.mark(now)
         for inbound in stalled:
             self.sheds += 1
             inbound.shed("half a frame made no progress while memory was short", now)
+
+    def _is_stalled(self, inbound: Inbound, arrival: _Arrival) -> bool:
+        gained = arrival.taken - arrival.marked
+        missing = inbound.session.wanted()
+        if inbound in self._resting:
+            unread = inbound.backlog()
+            if unread and not missing:  # a line, of which nobody knows whether this is the end
+                return False
+            gained += unread
+        return gained < PROGRESS_BYTES_MIN and not 0 < missing <= gained
 
     def _balance(self, now: Now) -> None:
         """Enters or leaves the short state; within it, lets the oldest frame go on."""

@@ -267,3 +267,15 @@ def test_whoever_goes_on_has_the_whole_time_again(inflow: Inflow, connect: Conne
     second.holds(900_000, 10)
     inflow.sweep(at(19))
     assert not second.shed_for
+
+
+def test_any_byte_that_waits_may_end_a_line(inflow: Inflow, connect: Connect) -> None:
+    first, resting = connect(2)
+    first.holds(500_000)
+    resting.holds(500_000)
+    resting.session.missing = 0
+    assert not resting.may_read
+    resting.kernel_bytes = 1
+    inflow.sweep(at(1))
+    inflow.sweep(at(12))
+    assert not resting.shed_for

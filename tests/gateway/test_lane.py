@@ -6,18 +6,33 @@ import struct
 import weakref
 from typing import TYPE_CHECKING
 
+import pytest
+import structlog
 import trio
 import trio.testing
+from structlog.testing import LogCapture
 
 from dragoman.gateway import lane as lane_module
 from dragoman.gateway import session as session_module
 from dragoman.gateway.carrier import LINGER_US, SLOW_READER_US
+from dragoman.gateway.inflow import Inflow
 from dragoman.gateway.lane import READ, RECEIVE_BYTES_MAX, RECEIVE_BYTES_MIN
 from dragoman.gateway.session import REPLY_BYTES_WAITING_MAX
 from support.house import ask, hear, hear_end, open_house
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Iterator
+
+    from dragoman.gateway.lane import Connection
+    from support.house import House
+
+
+@pytest.fixture(name="log")
+def captured_log() -> Iterator[LogCapture]:
+    capture = LogCapture()
+    structlog.configure(processors=[capture], cache_logger_on_first_use=False)
+    yield capture
+    structlog.reset_defaults()
 
 
 async def until_gone(house_connections: set[object]) -> None:
@@ -318,3 +333,99 @@ async def test_what_a_closed_connection_held_is_free_at_once() -> None:
             assert codec() is None
     finally:
         gc.enable()
+
+
+HALF = b"e " + b"h" * 60_000
+
+
+async def two_halves(house: House) -> tuple[list[trio.SocketStream], list[Connection]]:
+    """Two peers whose half lines fill the budget; the second one rests."""
+    peers, connections = [], []
+    for _ in range(2):
+        peer = house.connect()
+        assert house.last is not None
+        peers.append(peer)
+        connections.append(house.last)
+        await peer.send_all(HALF)
+        await trio.testing.wait_all_tasks_blocked()
+    await peers[1].send_all(b"h" * 20_000)
+    await trio.testing.wait_all_tasks_blocked()
+    return peers, connections
+
+
+async def test_a_half_frame_rests_while_memory_is_short_and_goes_on_in_its_turn() -> None:
+    async with open_house(Inflow(130_000)) as house:
+        (first, second), (_, resting) = await two_halves(house)
+        assert house.inflow.short
+        assert not resting.interest & READ
+        await ask(house.connect(), b"e small\n", b"small\n")
+        await ask(first, b"\n", HALF[2:] + b"\n")
+        assert not house.inflow.short
+        await ask(second, b"\n", HALF[2:] + b"h" * 20_000 + b"\n")
+        assert house.inflow.bytes_held == 0
+
+
+async def test_half_a_frame_that_stalls_makes_room_for_one_that_goes_on(
+    log: LogCapture,
+) -> None:
+    async with open_house(Inflow(130_000)) as house:
+        (first, second), _ = await two_halves(house)
+        for _ in range(12):
+            house.pass_time(1)
+        assert await hear_end(first) == b""
+        (line,) = [entry for entry in log.entries if entry["event"] == "closed"]
+        assert line["reason"] == "half a frame made no progress while memory was short"
+        await ask(second, b"\n", HALF[2:] + b"h" * 20_000 + b"\n")
+
+
+async def test_who_vanishes_gives_back_what_was_counted_of_it() -> None:
+    async with open_house(Inflow(130_000)) as house:
+        peers, _ = await two_halves(house)
+        for peer in peers:
+            await trio.aclose_forcefully(peer)
+        house.pass_time(1)
+        await until_gone(house.lane.connections)  # type: ignore[arg-type]
+        assert house.inflow.bytes_held == 0
+
+
+async def test_frames_that_arrive_whole_are_never_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_house() as house:
+        peer = house.connect()
+        monkeypatch.setattr(house.inflow, "count", None)
+        await ask(peer, b"p a\ne b\n", b"ok 0\nb\n")
+        await ask(peer, b"f 0\n", b"got a\n")
+
+
+async def test_a_reader_that_stops_reading_is_closed_and_holds_up_nobody(
+    log: LogCapture,
+) -> None:
+    async with open_house() as house:
+        slow, other = house.connect(), house.connect()
+        value = b"v" * 900_000
+        for offset in range(8):
+            await ask(other, b"p " + value + b"\n", b"ok %d\n" % offset)
+        connection = next(c for c in house.lane.connections if c is not house.last)
+        await slow.send_all(b"f 0\nf 1\nf 2\nf 3\n" * 10)
+        await trio.testing.wait_all_tasks_blocked()
+        assert connection.session.outbox.size < 9 * REPLY_BYTES_WAITING_MAX
+        await ask(other, b"p more\n", b"ok 8\n")
+        house.pass_time(SLOW_READER_US / 1_000_000 - 1)
+        assert not connection.closed
+        house.pass_time(2)
+        assert connection.closed
+        assert [e["reason"] for e in log.entries if e["event"] == "closed"] == ["stopped reading"]
+        await ask(other, b"p again\n", b"ok 9\n")
+
+
+async def test_a_reader_that_takes_a_little_is_not_closed() -> None:
+    async with open_house() as house:
+        peer = house.connect()
+        await ask(peer, b"p a\n", b"ok 0\n")
+        await peer.send_all(b"f 0\n" + b"n 4000000\n")
+        await trio.testing.wait_all_tasks_blocked()
+        assert house.last is not None
+        for _ in range(4):
+            house.pass_time(SLOW_READER_US / 1_000_000 - 1)
+            await hear(peer, 500_000)
+            await trio.testing.wait_all_tasks_blocked()
+        assert not house.last.closed

@@ -7,7 +7,9 @@ import trio
 import trio.testing
 
 from dragoman.gateway import session as session_module
-from dragoman.gateway.stream import StreamConnection
+from dragoman.gateway.carrier import SLOW_READER_US
+from dragoman.gateway.inflow import Inflow
+from dragoman.gateway.stream import SEND_BYTES_MAX, StreamConnection
 from support.house import House, ask, hear, hear_end, open_house
 
 if TYPE_CHECKING:
@@ -18,12 +20,22 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def connected(
-    house: House,
+    house: House, *, lockstep: bool = False
 ) -> AsyncIterator[tuple[trio.StapledStream, StreamConnection, trio.Event]]:
-    """A peer's end, the connection, and an event that says it is over."""
-    theirs, ours = trio.testing.memory_stream_pair()
+    """A peer's end, the connection, and an event that says it is over.
+
+    Args:
+        lockstep: What is sent waits until the other end has received it.
+    """
+    testing = trio.testing
+    theirs, ours = testing.lockstep_stream_pair() if lockstep else testing.memory_stream_pair()
     connection = StreamConnection(
-        ours, house.session(), house.flusher, idle_us=60_000_000, clock=house.clock
+        ours,
+        house.session(),
+        house.flusher,
+        idle_us=60_000_000,
+        inflow=house.inflow,
+        clock=house.clock,
     )
     over = trio.Event()
 
@@ -134,3 +146,63 @@ async def test_who_paused_goes_on_after_the_others(monkeypatch: pytest.MonkeyPat
     async with open_house() as house, connected(house) as (peer, _, _):
         await peer.send_all(b"e x\n" * 1000)
         assert await hear(peer, 2000) == b"x\n" * 1000
+
+
+async def test_a_half_frame_rests_while_memory_is_short() -> None:
+    async with (
+        open_house(Inflow(130_000)) as house,
+        connected(house) as (first, _, _),
+        connected(house) as (second, resting, _),
+    ):
+        half = b"e " + b"h" * 60_000
+        for peer in (first, second):
+            await peer.send_all(half)
+            await trio.testing.wait_all_tasks_blocked()
+        assert house.inflow.short
+        await second.send_all(b"h" * 10_000)
+        await trio.testing.wait_all_tasks_blocked()
+        await second.send_all(b"\n")
+        await trio.testing.wait_all_tasks_blocked()
+        assert resting.charged < len(half) + 10_001
+        await ask(first, b"\n", half[2:] + b"\n")
+        assert await hear(second, len(half) + 9_999) == half[2:] + b"h" * 10_000 + b"\n"
+        assert house.inflow.bytes_held == 0
+
+
+async def test_half_a_frame_that_stalls_is_closed_while_memory_is_short() -> None:
+    async with open_house(Inflow(70_000)) as house, connected(house) as (peer, _, over):
+        await peer.send_all(b"e " + b"h" * 60_000)
+        await trio.testing.wait_all_tasks_blocked()
+        for _ in range(12):
+            house.pass_time(1)
+        with trio.fail_after(5):
+            await over.wait()
+        assert house.inflow.bytes_held == 0
+
+
+async def test_a_reader_that_stops_reading_is_closed() -> None:
+    async with open_house() as house, connected(house, lockstep=True) as (peer, connection, over):
+        await ask(peer, b"p a\n", b"ok 0\n")
+        await peer.send_all(b"f 0\n")
+        await trio.testing.wait_all_tasks_blocked()
+        house.pass_time(SLOW_READER_US / 1_000_000 - 1)
+        connection.sweep(house.clock())
+        await trio.testing.wait_all_tasks_blocked()
+        assert not over.is_set()
+        house.pass_time(2)
+        connection.sweep(house.clock())
+        with trio.fail_after(5):
+            await over.wait()
+
+
+async def test_a_reader_that_takes_a_little_is_not_closed() -> None:
+    async with open_house() as house, connected(house, lockstep=True) as (peer, connection, over):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(peer.send_all, b"e x\nf 0\nn 300000\n")
+            assert await hear(peer, 2) == b"x\n"
+        for _ in range(3):
+            house.pass_time(SLOW_READER_US / 1_000_000 - 1)
+            connection.sweep(house.clock())
+            await hear(peer, SEND_BYTES_MAX)
+            await trio.testing.wait_all_tasks_blocked()
+        assert not over.is_set()

@@ -17,6 +17,7 @@ from dragoman.core.memory import MemoryStore
 from dragoman.core.outcome import Client
 from dragoman.gateway.clock import read_clocks
 from dragoman.gateway.flusher import Flusher
+from dragoman.gateway.inflow import Inflow
 from dragoman.gateway.lane import Lane
 from dragoman.gateway.session import Session
 from support.toy import TOY
@@ -35,12 +36,15 @@ ANSWER_SECONDS_MAX = 5
 class House:
     """An engine, its flusher, one lane, and sessions of the toy dialect."""
 
-    def __init__(self, engine: LogEngine, nursery: trio.Nursery) -> None:
+    def __init__(
+        self, engine: LogEngine, nursery: trio.Nursery, inflow: Inflow | None = None
+    ) -> None:
         self.engine = engine
         self.nursery = nursery
         self.ahead_us = 0
         self.flusher = Flusher(engine, self.clock)
-        self.lane = Lane(self.flusher, idle_us=60_000_000, clock=self.clock)
+        self.inflow = Inflow() if inflow is None else inflow
+        self.lane = Lane(self.flusher, idle_us=60_000_000, inflow=self.inflow, clock=self.clock)
         self.renderings = RenderingCache()
         self._numbers = itertools.count(1)
         self.peers: list[trio.SocketStream] = []
@@ -59,6 +63,8 @@ class House:
         self.flusher.poke(now)
         self.lane.wake_resting(now)
         self.lane.sweep(now)
+        self.inflow.wake_resting(now)
+        self.inflow.sweep(now)
 
     def session(self, spoken: Dialect = TOY) -> Session:
         """A session for a carrier."""
@@ -76,10 +82,10 @@ class House:
 
 
 @asynccontextmanager
-async def open_house() -> AsyncIterator[House]:
+async def open_house(inflow: Inflow | None = None) -> AsyncIterator[House]:
     """Runs a house's tasks around a test."""
     async with trio.open_nursery() as nursery:
-        house = House(Engine(MemoryStore()), nursery)
+        house = House(Engine(MemoryStore()), nursery, inflow)
         nursery.start_soon(house.flusher.run)
         nursery.start_soon(house.lane.run)
         try:
