@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 import pytest
@@ -233,6 +234,20 @@ def test_too_much_pending_is_refused_and_taken_again_later() -> None:
     assert not driven.store.overloaded()
     assert driven.store.catalog.topics[1].partitions[0].next_offset == end
     driven.produce([b"x" * 600])
+
+
+def test_a_fenced_store_keeps_nobody_waiting_for_room() -> None:
+    disk = SimDisk()
+    driven = Driven(disk, pending_bytes_max=1000)
+    driven.topic()
+    driven.settle()
+    driven.produce([b"x" * 600])
+    driven.produce([b"x" * 300])
+    assert driven.store.overloaded()
+    disk.fail_at(1, errno.EIO, "sync")
+    driven.flush()
+    assert driven.store.failure is not None
+    assert not driven.store.overloaded()
 
 
 def test_too_much_on_its_way_to_segments_is_refused_and_taken_again_later() -> None:
