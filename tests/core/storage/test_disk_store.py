@@ -237,16 +237,14 @@ def test_too_much_pending_is_refused_and_taken_again_later() -> None:
 
 
 def test_a_fenced_store_keeps_nobody_waiting_for_room() -> None:
-    disk = SimDisk()
-    driven = Driven(disk, pending_bytes_max=1000)
+    driven = Driven(SimDisk(), pending_bytes_max=1000)
     driven.topic()
-    driven.settle()
+    work = driven.store.take_flush(driven.now())
+    assert work is not None
     driven.produce([b"x" * 600])
-    driven.produce([b"x" * 300])
+    driven.produce([b"x" * 100])
     assert driven.store.overloaded()
-    disk.fail_at(1, errno.EIO, "sync")
-    driven.flush()
-    assert driven.store.failure is not None
+    driven.store.flushed(work, OSError(errno.EIO, "the sync failed"))
     assert not driven.store.overloaded()
 
 
