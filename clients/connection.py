@@ -34,7 +34,15 @@ if TYPE_CHECKING:
     from dragoman.clients.task import Offset, Result, Task
     from dragoman.codecs.base import Speaker, Told
     from dragoman.core.batch import Record
-    from dragoman.core.calls import Followed, Produced, Reply, Request, TopicDescription
+    from dragoman.core.calls import (
+        Fetched,
+        Followed,
+        GroupJoined,
+        Produced,
+        Reply,
+        Request,
+        TopicDescription,
+    )
 
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 30.0
@@ -238,13 +246,43 @@ class Client:
         """One topic, as far as the dialect tells."""
         return await self.run(tasks.describe_topic(topic))
 
-    async def commit(self, topic: str, group: str, partition: int, offset: int) -> None:
-        """Stores the next offset that the group is to read."""
-        await self.run(tasks.commit(topic, group, partition, offset))
+    async def commit(
+        self,
+        topic: str,
+        group: str,
+        partition: int,
+        offset: int,
+        *,
+        member: str = "",
+        generation: int | None = None,
+    ) -> None:
+        """Stores the next offset that the group is to read, as its member where one is named."""
+        task = tasks.commit(topic, group, partition, offset, member=member, generation=generation)
+        await self.run(task)
 
     async def committed(self, topic: str, group: str, partition: int) -> int | None:
         """The next offset that the group is to read, or None."""
         return await self.run(tasks.committed(topic, group, partition))
+
+    async def join(self, topic: str, group: str, member: str) -> GroupJoined:
+        """Becomes a member of a group, made where it has to be."""
+        return await self.run(tasks.join(topic, group, member))
+
+    async def heartbeat(self, topic: str, group: str, member: str, generation: int) -> None:
+        """Keeps a member alive; in Iggy the connection does."""
+        await self.run(tasks.heartbeat(topic, group, member, generation))
+
+    async def leave(
+        self, topic: str, group: str, member: str, generation: int | None = None
+    ) -> None:
+        """Gives up membership."""
+        await self.run(tasks.leave(topic, group, member, generation))
+
+    async def poll(
+        self, topic: str, group: str, *, records_max: int = tasks.RECORDS_MAX
+    ) -> Fetched:
+        """Reads on in the next of the member's partitions, and commits what it read (Iggy)."""
+        return await self.run(tasks.poll(topic, group, records_max=records_max))
 
     async def aclose(self) -> None:
         """Closes the connection."""

@@ -35,7 +35,15 @@ if TYPE_CHECKING:
     from dragoman.clients.task import Offset, Result, Task
     from dragoman.codecs.base import Speaker, Told
     from dragoman.core.batch import Record
-    from dragoman.core.calls import Followed, Produced, Reply, Request, TopicDescription
+    from dragoman.core.calls import (
+        Fetched,
+        Followed,
+        GroupJoined,
+        Produced,
+        Reply,
+        Request,
+        TopicDescription,
+    )
 
 
 class SyncClient:
@@ -221,13 +229,39 @@ class SyncClient:
         """One topic, as far as the dialect tells."""
         return self.run(tasks.describe_topic(topic))
 
-    def commit(self, topic: str, group: str, partition: int, offset: int) -> None:
-        """Stores the next offset that the group is to read."""
-        self.run(tasks.commit(topic, group, partition, offset))
+    def commit(
+        self,
+        topic: str,
+        group: str,
+        partition: int,
+        offset: int,
+        *,
+        member: str = "",
+        generation: int | None = None,
+    ) -> None:
+        """Stores the next offset that the group is to read, as its member where one is named."""
+        task = tasks.commit(topic, group, partition, offset, member=member, generation=generation)
+        self.run(task)
 
     def committed(self, topic: str, group: str, partition: int) -> int | None:
         """The next offset that the group is to read, or None."""
         return self.run(tasks.committed(topic, group, partition))
+
+    def join(self, topic: str, group: str, member: str) -> GroupJoined:
+        """Becomes a member of a group, made where it has to be."""
+        return self.run(tasks.join(topic, group, member))
+
+    def heartbeat(self, topic: str, group: str, member: str, generation: int) -> None:
+        """Keeps a member alive; in Iggy the connection does."""
+        self.run(tasks.heartbeat(topic, group, member, generation))
+
+    def leave(self, topic: str, group: str, member: str, generation: int | None = None) -> None:
+        """Gives up membership."""
+        self.run(tasks.leave(topic, group, member, generation))
+
+    def poll(self, topic: str, group: str, *, records_max: int = tasks.RECORDS_MAX) -> Fetched:
+        """Reads on in the next of the member's partitions, and commits what it read (Iggy)."""
+        return self.run(tasks.poll(topic, group, records_max=records_max))
 
     def close(self) -> None:
         """Closes the connection."""

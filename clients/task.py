@@ -390,15 +390,90 @@ def as_followed(fetched: Fetched | Followed) -> Followed:
 # ---------------------------------------------------------------- offsets
 
 
-def commit(name: str, group: str, partition: int, offset: int) -> Task[None]:
-    """Stores the next offset that the group is to read."""
+def commit(
+    name: str,
+    group: str,
+    partition: int,
+    offset: int,
+    *,
+    member: str = "",
+    generation: int | None = None,
+) -> Task[None]:
+    """Stores the next offset that the group is to read; where a group commits as its member alone,
+    the consumer of that name does."""
     namespace, topic = split_flat(name)
-    yield from one(calls.CommitOffset(topic, group, ((partition, offset),), namespace))
+    request = calls.CommitOffset(
+        topic, group, ((partition, offset),), namespace, member=member, generation=generation
+    )
+    yield from _of_group_or_consumer(request)
 
 
 def committed(name: str, group: str, partition: int) -> Task[int | None]:
     """The next offset that the group is to read, or None where nothing was committed."""
     namespace, topic = split_flat(name)
-    fetched = yield from one(calls.FetchOffset(topic, group, partition, namespace))
+    request = calls.FetchOffset(topic, group, partition, namespace)
+    fetched = yield from _of_group_or_consumer(request)
     answer: int | None = fetched.offset
     return answer
+
+
+def _of_group_or_consumer(request: calls.CommitOffset | calls.FetchOffset) -> Task[Any]:
+    try:
+        return (yield from one(request))
+    except Unsayable as unsayable:
+        request.kind = calls.OffsetKind.CONSUMER
+        try:
+            return (yield from one(request))
+        except Unsayable:
+            raise unsayable from None
+
+
+# ---------------------------------------------------------------- groups
+
+
+def join(name: str, group: str, member: str) -> Task[calls.GroupJoined]:
+    """Becomes a member of a group; where members are connections, of a group that is made first."""
+    namespace, topic = split_flat(name)
+    request = calls.JoinGroup(topic, group, member, namespace)
+    try:
+        joined = yield from one(request)
+    except Unsayable as unsayable:
+        try:
+            yield from one(calls.CreateGroup(topic, group, namespace=namespace))
+        except Unsayable:
+            raise unsayable from None
+        except RequestRefused as refused:
+            if refused.code is not ErrorCode.GROUP_EXISTS:
+                raise
+        request.bound = request.must_exist = True
+        joined = yield from one(request)
+    answer: calls.GroupJoined = joined
+    return answer
+
+
+def heartbeat(name: str, group: str, member: str, generation: int) -> Task[None]:
+    """Keeps a member alive that no connection does."""
+    namespace, topic = split_flat(name)
+    yield from one(calls.Heartbeat(topic, group, member, generation, namespace))
+
+
+def leave(name: str, group: str, member: str, generation: int | None = None) -> Task[None]:
+    """Gives up membership."""
+    namespace, topic = split_flat(name)
+    yield from one(calls.LeaveGroup(topic, group, member, generation, namespace))
+
+
+def poll(name: str, group: str, *, records_max: int = RECORDS_MAX) -> Task[Fetched]:
+    """Reads on in the next of the member's partitions, and commits what it read."""
+    namespace, topic = split_flat(name)
+    request = calls.Fetch(
+        topic,
+        calls.ASSIGNED,
+        namespace=namespace,
+        whence=calls.Whence.COMMITTED,
+        records_max=records_max,
+        group=group,
+        auto_commit=True,
+    )
+    fetched: Fetched = yield from one(request)
+    return fetched

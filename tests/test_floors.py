@@ -144,6 +144,7 @@ CROSS_CUTTING = {
     "test_matrix",
     "test_crash_points",
     "test_damage",
+    "test_group_histories",
 }
 """Tests of a property that several files keep together; each name says which."""
 

@@ -258,7 +258,7 @@ class Asking:
     def _commit(self, command: Command, tag: Tag) -> Heard:
         namespace, topic = _topic(command, tag)
         tag.group = _text(command, "group")
-        tag.partition = _number(_value(command, "partition"), _INT32, "invalid_partition")
+        tag.partition = _partition(_value(command, "partition"))
         offset = _number(_value(command, "offset"), (0, _INT64[1]), "invalid_offset")
         return self._commit_of(command, tag, namespace, topic, ((tag.partition, offset),))
 
@@ -301,7 +301,7 @@ class Asking:
     def _fetch_offset(self, command: Command, tag: Tag) -> Heard:
         namespace, topic = _topic(command, tag)
         tag.group = _text(command, "group")
-        tag.partition = _number(_value(command, "partition"), _INT32, "invalid_partition")
+        tag.partition = _partition(_value(command, "partition"))
         return Asked(tag, calls.FetchOffset(topic, tag.group, tag.partition, namespace))
 
 
@@ -386,8 +386,16 @@ def _place(command: Command, tag: Tag, syntax: str) -> tuple[str, str, int]:
     if (command.positional and command.rest) or not all(values.get(name) for name in wanted):
         raise Bad(syntax)
     tag.topic = _text(command, "topic")
-    tag.partition = _number(values["partition"], _INT32, syntax)
+    tag.partition = _partition(values["partition"], syntax)
     return *split_flat(tag.topic), tag.partition
+
+
+def _partition(value: bytes, wording: str = "invalid_partition") -> int:
+    """The number of a partition; no topic has a negative one, which core would understand."""
+    partition = _number(value, _INT32, wording)
+    if partition < 0:
+        raise Bad(f"partition_not_found partition={partition}", ErrorCode.UNKNOWN_PARTITION)
+    return partition
 
 
 def _start(command: Command, missing: str) -> tuple[calls.Whence, int, str]:

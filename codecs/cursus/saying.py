@@ -157,6 +157,8 @@ def _fetch(request: calls.Fetch) -> dict[str, object]:
         raise Unsayable("Cursus makes no topic by reading from it")
     if request.auto_commit:
         raise Unsayable("a Cursus CONSUME commits nothing")
+    if request.partition == calls.ASSIGNED:
+        raise Unsayable("a Cursus CONSUME names its partition")
     arguments: dict[str, object] = {
         "topic": topic_of(request.namespace, request.topic),
         "partition": request.partition,
@@ -262,7 +264,12 @@ def _group(
     }
     match request:
         case calls.JoinGroup():
-            if request.assignor is not None or request.assume_partitions or request.bound:
+            if (
+                request.assignor is not None
+                or request.assume_partitions
+                or request.bound
+                or request.must_exist
+            ):
                 raise Unsayable("a Cursus member joins with its name alone")
             return _command("JOIN_GROUP", **arguments)
         case calls.SyncGroup():

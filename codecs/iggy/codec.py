@@ -27,6 +27,7 @@ from dragoman.codecs.framing import Reassembly
 from dragoman.codecs.iggy import command as cmd
 from dragoman.codecs.iggy import error, polled, translate, wire
 from dragoman.codecs.iggy.error import REASONS, Tag, number_of
+from dragoman.codecs.iggy.group import member_id
 from dragoman.codecs.iggy.message import Bad, IdSource, check_headers, check_payloads
 from dragoman.codecs.kernels import iggy_send
 from dragoman.codecs.malformed import Malformed
@@ -59,6 +60,7 @@ class IggyCodec:
         self._renderings = facts.renderings
         token = facts.token or f"{facts.peer}{facts.local}".encode()
         self._ids = IdSource(token)
+        self._member = member_id(facts.peer, token)
         self._rest = Reassembly()
         self._fresh = True
 
@@ -153,7 +155,7 @@ class IggyCodec:
                     raise Bad(error.INVALID_COMMAND, f"command {code} has no body")
                 return _PING if code == cmd.PING else Asked(Tag(code), calls.ListNamespaces())
             if code in wire.REQUESTS:
-                return Asked(*translate.administer(code, body))
+                return Asked(*translate.administer(code, body, self._member))
         except Bad as bad:
             return _refused(code, bad)
         except (struct.error, IndexError):

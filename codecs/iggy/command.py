@@ -28,18 +28,18 @@ DELETE_TOPIC: Final = 303
 UPDATE_TOPIC: Final = 304
 CREATE_PARTITIONS: Final = 402
 DELETE_PARTITIONS: Final = 403
+GET_GROUP: Final = 600
+GET_GROUPS: Final = 601
+CREATE_GROUP: Final = 602
+DELETE_GROUP: Final = 603
+JOIN_GROUP: Final = 604
+LEAVE_GROUP: Final = 605
 
 UNSERVED: Final = {
     GET_STATS: "GET_STATS",
     GET_ME: "GET_ME",
     GET_CLIENT: "GET_CLIENT",
     GET_CLIENTS: "GET_CLIENTS",
-    600: "GET_CONSUMER_GROUP",
-    601: "GET_CONSUMER_GROUPS",
-    602: "CREATE_CONSUMER_GROUP",
-    603: "DELETE_CONSUMER_GROUP",
-    604: "JOIN_CONSUMER_GROUP",
-    605: "LEAVE_CONSUMER_GROUP",
 }
 """Commands of the generation that this server knows and answers with FeatureUnavailable."""
 

@@ -53,6 +53,8 @@ INVALID_OFFSET: Final = 4100
 GROUP_NOT_FOUND: Final = 5000
 GROUP_EXISTS: Final = 5001
 MEMBER_NOT_FOUND: Final = 5002
+INVALID_GROUP_ID: Final = 5003
+CANNOT_CREATE_GROUP: Final = 5006
 
 ERRORS: Mapping[ErrorCode, int] = {
     ErrorCode.MALFORMED: INVALID_COMMAND,
@@ -107,6 +109,8 @@ _PRECISE: Mapping[tuple[ErrorCode, int], int] = {
     (ErrorCode.LIMIT_REACHED, command.CREATE_STREAM): CANNOT_CREATE_STREAM,
     (ErrorCode.LIMIT_REACHED, command.CREATE_TOPIC): CANNOT_CREATE_TOPIC,
     (ErrorCode.LIMIT_REACHED, command.CREATE_PARTITIONS): CANNOT_CREATE_PARTITION,
+    (ErrorCode.INVALID_NUMBER, command.CREATE_GROUP): INVALID_GROUP_ID,
+    (ErrorCode.LIMIT_REACHED, command.CREATE_GROUP): CANNOT_CREATE_GROUP,
 }
 
 
@@ -116,7 +120,6 @@ class Tag(NamedTuple):
     Attributes:
         command: Its code.
         stream_named, topic_named: It was named by text, not by number: the not-found errors differ.
-        unjoined: It reads as a group without naming a partition.
         offset: What STORE_CONSUMER_OFFSET asked to store.
         number: The error number, where parsing already found it; 0 leaves it to `number_of`.
     """
@@ -124,7 +127,6 @@ class Tag(NamedTuple):
     command: int
     stream_named: bool = False
     topic_named: bool = False
-    unjoined: bool = False
     offset: int = -1
     number: int = 0
 
@@ -137,8 +139,6 @@ def number_of(code: ErrorCode, tag: Tag) -> int:
         return STREAM_NAME_NOT_FOUND if tag.stream_named else STREAM_ID_NOT_FOUND
     if code is ErrorCode.UNKNOWN_TOPIC:
         return TOPIC_NAME_NOT_FOUND if tag.topic_named else TOPIC_ID_NOT_FOUND
-    if code is ErrorCode.UNKNOWN_PARTITION and tag.unjoined:
-        return MEMBER_NOT_FOUND
     return _PRECISE.get((code, tag.command)) or ERRORS[code]
 
 
@@ -181,5 +181,7 @@ REASONS: Mapping[int, ErrorCode] = {
     GROUP_NOT_FOUND: ErrorCode.UNKNOWN_GROUP,
     GROUP_EXISTS: ErrorCode.GROUP_EXISTS,
     MEMBER_NOT_FOUND: ErrorCode.UNKNOWN_MEMBER,
+    INVALID_GROUP_ID: ErrorCode.INVALID_NUMBER,
+    CANNOT_CREATE_GROUP: ErrorCode.LIMIT_REACHED,
 }
 """What a client makes of a server's number; any other is INTERNAL."""

@@ -14,6 +14,7 @@ from construct import ConstructError
 
 from dragoman.codecs.base import ProtocolError
 from dragoman.codecs.iggy import error, polled, wire
+from dragoman.codecs.iggy.group import group_number
 from dragoman.codecs.iggy.translate import stored_name
 from dragoman.codecs.kernels import iggy_poll
 from dragoman.codecs.malformed import Malformed
@@ -48,7 +49,8 @@ def heard(code: int, request: Request, body: bytes) -> Reply:
         case calls.FetchOffset():
             assert found is not None
             stored = found.stored_offset + 1 if found.stored_offset else None
-            return calls.OffsetFetched(request.partition, stored, _end(found.current_offset))
+            end = _end(found.current_offset)
+            return calls.OffsetFetched(_partition_of(request, found), stored, end)
         case calls.ListNamespaces():
             return calls.NamespacesListed([_namespace(stream) for stream in found or ()])
         case calls.DescribeNamespace():
@@ -80,6 +82,36 @@ def heard(code: int, request: Request, body: bytes) -> Reply:
             return calls.TopicCreated(_said(request.namespace, _stored(request.name or "")))
         case calls.AddPartitions() | calls.RemovePartitions():
             return calls.TopicCreated(_said(request.namespace, request.topic))
+    return _heard_of_group(request, found)
+
+
+def _heard_of_group(request: Request, found: Any) -> Reply:
+    match request:
+        case calls.JoinGroup():
+            return calls.GroupJoined(request.member, 0, ())
+        case calls.LeaveGroup():
+            return calls.GroupLeft(request.member, known=True)
+        case calls.CreateGroup():
+            return calls.GroupCreated(_group(request, group_number(request.group, request.number)))
+        case calls.DeleteGroup():
+            return calls.GroupDeleted(str(group_number(request.group, request.group_number)))
+        case calls.DescribeGroup():
+            assert found is not None
+            described_group = _group(request, found.group.number, found.group.partitions)
+            described_group.members = [
+                calls.MemberDescription(
+                    str(member.number),
+                    "",
+                    tuple([partition - 1 for partition in member.partitions]),
+                    bound=False,
+                )
+                for member in found.members
+            ]
+            return calls.GroupDescribed(described_group)
+        case calls.ListGroups():
+            return calls.GroupsListed(
+                [_group(request, group.number, group.partitions) for group in found or ()]
+            )
     raise AssertionError("every request that can be asked has its reply")
 
 
@@ -92,31 +124,61 @@ def _end(current_offset: int) -> int:
     return current_offset + 1 if current_offset else 0
 
 
+def _partition_of(request: calls.Fetch | calls.FetchOffset, found: Any) -> int:
+    """Only a member has to be told where it is; a member without partitions is nowhere."""
+    if request.partition != calls.ASSIGNED:
+        return request.partition
+    return int(found.partition) - 1
+
+
+def _group(
+    request: calls.CreateGroup | calls.DescribeGroup | calls.ListGroups,
+    number: int,
+    partitions: int = 0,
+) -> calls.GroupDescription:
+    """A group in a list or of a request, which say nothing of its members."""
+    return calls.GroupDescription(
+        namespace=str(request.namespace),
+        topic=str(request.topic),
+        name=str(number),
+        number=number,
+        generation=0,
+        assignor=calls.Assignor.ROUND_ROBIN,
+        partition_count=partitions,
+        members=[],
+    )
+
+
 def _fetched(request: calls.Fetch, body: bytes) -> calls.Fetched:
     slices = []
     start = request.offset if request.whence is calls.Whence.OFFSET else 0
     if not body:
-        return _fetched_at(request, start, start, 0, [])
+        return _fetched_at(request, request.partition, start, start, 0, [])
     head, columns = iggy_poll.decode(body, 0, len(body))
     end = _end(head.current_offset)
+    partition = _partition_of(request, head)
     if columns.count:
         batch = polled.batch_of(columns)
         slices.append(calls.BatchSlice(batch, 0, batch.count))
-        return _fetched_at(
-            request, batch.base_offset, batch.next_offset, head.current_offset + 1, slices
-        )
+        first, following = batch.base_offset, batch.next_offset
+        return _fetched_at(request, partition, first, following, head.current_offset + 1, slices)
     if request.whence is not calls.Whence.OFFSET:
         start = end
-    return _fetched_at(request, start, start, end, slices)
+    return _fetched_at(request, partition, start, start, end, slices)
 
 
 def _fetched_at(
-    request: calls.Fetch, start: int, following: int, end: int, slices: list[calls.BatchSlice]
+    request: calls.Fetch,
+    partition: int,
+    start: int,
+    following: int,
+    end: int,
+    slices: list[calls.BatchSlice],
 ) -> calls.Fetched:
     return calls.Fetched(
         namespace=str(request.namespace),
         topic=str(request.topic),
-        partition=request.partition,
+        partition=partition,
         slices=slices,
         start_offset=start,
         next_offset=following,

@@ -1,8 +1,8 @@
 """The client's half of an Iggy connection: core's requests out, core's replies in.
 
-What this generation has no words for is `Unsayable`: follows, groups, long polls that wait, keys
-beside a chosen partition. A success that says nothing (a send, a creation) is answered with what
-the request itself said; what nobody said is -1 or 0.
+What this generation has no words for is `Unsayable`: follows, groups by name, members that live by
+heartbeats, long polls that wait, keys beside a chosen partition. A success that says nothing (a
+send, a creation) is answered with what the request itself said; what nobody said is -1 or 0.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dragoman.codecs.base import ProtocolError, Told, Unsayable
 from dragoman.codecs.iggy import command as cmd
 from dragoman.codecs.iggy import hearing, wire
 from dragoman.codecs.iggy.error import REASONS
+from dragoman.codecs.iggy.group import group_number
 from dragoman.codecs.iggy.message import NO_ID
 from dragoman.codecs.kernels import iggy_send
 from dragoman.core import calls
@@ -101,9 +102,7 @@ def _body(request: Request) -> tuple[int, list[Buffer]]:
         case calls.CommitOffset():
             return cmd.STORE_CONSUMER_OFFSET, [_store(request)]
         case calls.FetchOffset():
-            asked = _reader(request.kind, request.group, request.namespace, request.topic)
-            asked["partition"] = request.partition + 1
-            return cmd.GET_CONSUMER_OFFSET, [wire.GET_OFFSET.build(asked)]
+            return cmd.GET_CONSUMER_OFFSET, [wire.GET_OFFSET.build(_reader(request))]
         case calls.ListNamespaces():
             return cmd.GET_STREAMS, []
         case calls.DescribeNamespace():
@@ -134,6 +133,19 @@ def _body(request: Request) -> tuple[int, list[Buffer]]:
             asked = _place(request.namespace, request.topic) | {"count": request.count}
             code = cmd.CREATE_PARTITIONS if add else cmd.DELETE_PARTITIONS
             return code, [wire.PARTITIONS_BODY.build(asked)]
+        case calls.ListGroups():
+            if request.topic is None:
+                raise Unsayable("Iggy lists the groups of one topic at a time")
+            return cmd.GET_GROUPS, [wire.TOPIC_BODY.build(_place(request.namespace, request.topic))]
+        case calls.CreateGroup():
+            number = group_number(request.group, request.number)
+            return cmd.CREATE_GROUP, [_group(request.namespace, request.topic, number)]
+        case calls.JoinGroup():
+            return cmd.JOIN_GROUP, [_join(request)]
+        case calls.LeaveGroup() | calls.DeleteGroup() | calls.DescribeGroup():
+            number = group_number(request.group, request.group_number)
+            code = _GROUP_COMMANDS[type(request)]
+            return code, [_group(request.namespace, request.topic, number)]
     raise Unsayable(f"Iggy has no word for {type(request).__name__}")
 
 
@@ -168,19 +180,47 @@ def _place(namespace: Key, topic: Key) -> dict[str, Any]:
     return {"stream": _identifier(namespace), "topic": _identifier(topic)}
 
 
-def _reader(kind: calls.OffsetKind, group: str, namespace: Key, topic: Key) -> dict[str, Any]:
-    number = group or "0"
-    if not (number.isascii() and number.isdigit()) or int(number) > _U32_MAX:
-        raise Unsayable(f"a consumer named {group!r}: Iggy numbers them")
-    who = cmd.GROUP if kind is calls.OffsetKind.GROUP and group else cmd.CONSUMER
-    return _place(namespace, topic) | {"consumer": {"kind": who, "id": int(number)}}
+_GROUP_COMMANDS: Final[dict[type, int]] = {
+    calls.LeaveGroup: cmd.LEAVE_GROUP,
+    calls.DeleteGroup: cmd.DELETE_GROUP,
+    calls.DescribeGroup: cmd.GET_GROUP,
+}
+
+
+def _group(namespace: Key, topic: Key, number: int) -> bytes:
+    return bytes(wire.GROUP_BODY.build(_place(namespace, topic) | {"group": number}))
+
+
+def _join(request: calls.JoinGroup) -> bytes:
+    number = group_number(request.group, request.group_number)
+    if not request.bound or not request.must_exist:
+        raise Unsayable("an Iggy member is a connection, and joins a group that is there")
+    if request.assignor is not None:
+        raise Unsayable("an Iggy server deals out partitions as it likes")
+    return _group(request.namespace, request.topic, number)
+
+
+def _reader(request: calls.Fetch | calls.CommitOffset | calls.FetchOffset) -> dict[str, Any]:
+    """Who reads, and where: a group only what its member is at, a consumer what it names."""
+    named = request.group or request.group_number
+    number = group_number(request.group, request.group_number) if named else 0
+    if isinstance(request, calls.CommitOffset):
+        ((partition, _),) = request.offsets
+    else:
+        partition = request.partition
+    is_group = bool(named) and request.kind is calls.OffsetKind.GROUP
+    if is_group is not (partition == calls.ASSIGNED):
+        raise Unsayable("a group of Iggy is where its member is; a consumer names its partition")
+    who = {"kind": cmd.GROUP if is_group else cmd.CONSUMER, "id": number}
+    place = _place(request.namespace, request.topic)
+    return place | {"consumer": who, "partition": partition + 1}
 
 
 def _create_topic(request: calls.CreateTopic) -> bytes:
     if request.if_exists is not calls.IfExists.REFUSE:
         raise Unsayable("Iggy refuses to create a topic that is there")
     config = request.config
-    if config.retention_bytes or config.idempotent:
+    if config != calls.TopicConfig(retention_ms=config.retention_ms):
         raise Unsayable("a topic of this generation has no setting but its expiry")
     return bytes(
         wire.CREATE_TOPIC.build(
@@ -271,7 +311,7 @@ def _poll(request: calls.Fetch) -> bytes:
         raise Unsayable(f"Iggy cannot poll from {request.whence.name} {request.offset}")
     if request.create_partitions:
         raise Unsayable("Iggy polls only topics that are there")
-    asked = _reader(request.kind, request.group, request.namespace, request.topic)
+    asked = _reader(request)
     count = min(request.records_max, _U32_MAX)
     value = request.offset
     if strategy == cmd.LAST:
@@ -282,7 +322,6 @@ def _poll(request: calls.Fetch) -> bytes:
         wire.POLL_MESSAGES.build(
             asked
             | {
-                "partition": request.partition + 1,
                 "strategy": {"kind": strategy, "value": value},
                 "count": count,
                 "auto_commit": request.auto_commit,
@@ -294,12 +333,10 @@ def _poll(request: calls.Fetch) -> bytes:
 def _store(request: calls.CommitOffset) -> bytes:
     if len(request.offsets) != 1 or request.member:
         raise Unsayable("Iggy stores the offset of one partition, and never for a member")
-    ((partition, offset),) = request.offsets
+    ((_, offset),) = request.offsets
     if offset < 1:
         raise Unsayable("Iggy stores the last offset processed, so 0 as next cannot be said")
-    asked = _reader(request.kind, request.group, request.namespace, request.topic)
-    asked |= {"partition": partition + 1, "offset": offset - 1}
-    return bytes(wire.STORE_OFFSET.build(asked))
+    return bytes(wire.STORE_OFFSET.build(_reader(request) | {"offset": offset - 1}))
 
 
 # ---------------------------------------------------------------- hearing

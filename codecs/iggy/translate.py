@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from construct import ConstructError
 
 from dragoman.codecs.iggy import command as cmd
-from dragoman.codecs.iggy import error, wire
+from dragoman.codecs.iggy import error, group, wire
 from dragoman.codecs.iggy.error import Tag
 from dragoman.codecs.iggy.message import Bad
 from dragoman.codecs.iggy.polled import SHOWN_BYTES_MAX
@@ -94,7 +94,7 @@ def stored_name(raw: bytes, number: int) -> str:
 # ---------------------------------------------------------------- hot requests
 
 
-def _reader(body: bytes) -> tuple[str, calls.OffsetKind, Key, Key, int]:
+def _reader(body: bytes) -> tuple[int, calls.OffsetKind, Key, Key, int]:
     """The consumer, stream and topic with which poll and offset commands begin."""
     kind, number = _CONSUMER(body, 0)
     if kind == cmd.CONSUMER:
@@ -105,12 +105,20 @@ def _reader(body: bytes) -> tuple[str, calls.OffsetKind, Key, Key, int]:
         raise Bad(error.INVALID_COMMAND, f"a consumer of kind {kind}")
     stream, at = identifier(body, 5)
     topic, at = identifier(body, at)
-    return str(number), who, stream, topic, at
+    return number, who, stream, topic, at
+
+
+def _place(partition: int, who: calls.OffsetKind) -> int:
+    """The partition in core's numbers; a group's member reads the one that is its turn, whatever
+    the request names."""
+    if who is calls.OffsetKind.GROUP:
+        return calls.ASSIGNED
+    return partition - 1 if partition else NOWHERE
 
 
 def poll(body: bytes, reply_bytes_max: int) -> tuple[Tag, Request]:
     """POLL_MESSAGES."""
-    group, who, stream, topic, at = _reader(body)
+    number, who, stream, topic, at = _reader(body)
     partition, kind, value, count, commit = _POLL(body, at)
     whence = _WHENCE.get(kind)
     if whence is None:
@@ -123,7 +131,7 @@ def poll(body: bytes, reply_bytes_max: int) -> tuple[Tag, Request]:
         value = 0
     request = calls.Fetch(
         topic,
-        partition - 1 if partition else NOWHERE,
+        _place(partition, who),
         min(value, INT64_MAX),
         stream,
         whence,
@@ -133,12 +141,13 @@ def poll(body: bytes, reply_bytes_max: int) -> tuple[Tag, Request]:
         True,
         0,
         False,
-        group,
+        str(number),
         who,
         commit == 1,
+        0,
+        number if who is calls.OffsetKind.GROUP else 0,
     )
-    unjoined = not partition and who is calls.OffsetKind.GROUP
-    return Tag(cmd.POLL_MESSAGES, type(stream) is str, type(topic) is str, unjoined), request
+    return Tag(cmd.POLL_MESSAGES, type(stream) is str, type(topic) is str), request
 
 
 _WHENCE: Final = {
@@ -152,15 +161,16 @@ _WHENCE: Final = {
 
 def store_offset(body: bytes) -> tuple[Tag, Request]:
     """STORE_CONSUMER_OFFSET."""
-    group, who, stream, topic, at = _reader(body)
+    number, who, stream, topic, at = _reader(body)
     partition, offset = _STORE(body, at)
     request = calls.CommitOffset(
         topic,
-        group,
-        ((partition - 1 if partition else NOWHERE, min(offset + 1, INT64_MAX)),),
+        str(number),
+        ((_place(partition, who), min(offset + 1, INT64_MAX)),),
         stream,
         who,
         within_log=True,
+        group_number=number if who is calls.OffsetKind.GROUP else 0,
     )
     named = (type(stream) is str, type(topic) is str)
     return Tag(cmd.STORE_CONSUMER_OFFSET, *named, offset=offset), request
@@ -168,17 +178,27 @@ def store_offset(body: bytes) -> tuple[Tag, Request]:
 
 def get_offset(body: bytes) -> tuple[Tag, Request]:
     """GET_CONSUMER_OFFSET."""
-    group, who, stream, topic, at = _reader(body)
+    number, who, stream, topic, at = _reader(body)
     (partition,) = _U32(body, at)
-    request = calls.FetchOffset(topic, group, partition - 1 if partition else NOWHERE, stream, who)
+    request = calls.FetchOffset(
+        topic,
+        str(number),
+        _place(partition, who),
+        stream,
+        who,
+        number if who is calls.OffsetKind.GROUP else 0,
+    )
     return Tag(cmd.GET_CONSUMER_OFFSET, type(stream) is str, type(topic) is str), request
 
 
 # ---------------------------------------------------------------- the other requests
 
 
-def administer(code: int, body: bytes) -> tuple[Tag, Request]:
-    """A command on streams, topics or partitions.
+def administer(code: int, body: bytes, member: str) -> tuple[Tag, Request]:
+    """A command on streams, topics, partitions or groups.
+
+    Args:
+        member: What the connection is called as a member of groups.
 
     Raises:
         Bad: The body is not the command's, or breaks a rule that is checked before any look-up.
@@ -215,6 +235,10 @@ def administer(code: int, body: bytes) -> tuple[Tag, Request]:
             name = stored_name(asked.name, error.INVALID_TOPIC_NAME)
             retention_ms = 1000 * asked.expiry_s
             return tag, calls.UpdateTopic(topic, stream, name, retention_ms=retention_ms)
+        case cmd.GET_GROUPS:
+            return tag, calls.ListGroups(topic, stream)
+    if code >= cmd.GET_GROUP:
+        return tag, group.requested(code, stream, topic, asked.group, member)
     if not 0 < asked.count <= cmd.PARTITIONS_MAX:
         raise Bad(error.TOO_MANY_PARTITIONS, f"a change by {asked.count} partitions")
     if code == cmd.CREATE_PARTITIONS:
@@ -304,7 +328,7 @@ def topic_records(found: Sequence[TopicDescription]) -> list[dict[str, Any]]:
 
 
 def description(reply: object) -> bytes:
-    """The body of a success that describes streams or topics; every other one is empty."""
+    """The body of a success that describes something; every other one is empty."""
     match reply:
         case calls.NamespaceDescribed(found):
             record = {"stream": stream_record(found), "topics": topic_records(found.topics)}
@@ -318,4 +342,8 @@ def description(reply: object) -> bytes:
             return bytes(wire.TOPIC_DETAILS.build(record))
         case calls.TopicsListed(topics):
             return bytes(wire.TOPICS.build(topic_records(topics)))
+        case calls.GroupDescribed(found_group):
+            return group.described(found_group)
+        case calls.GroupsListed(groups):
+            return group.listed(groups)
     return b""

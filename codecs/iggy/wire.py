@@ -21,6 +21,7 @@ from construct import (
     Int32ul,
     Int64ul,
     Prefixed,
+    PrefixedArray,
     Struct,
     Subconstruct,
     stream_iseof,
@@ -109,6 +110,7 @@ STORE_OFFSET = Struct(
     "partition" / Int32ul,
     "offset" / Int64ul,
 )
+GROUP_BODY = Struct("stream" / IDENTIFIER, "topic" / IDENTIFIER, "group" / Int32ul)
 
 # ---------------------------------------------------------------- responses
 
@@ -158,6 +160,10 @@ POLLED_MESSAGES = Struct(
     "count" / Int32ul,
     "messages" / ToEnd(POLLED_MESSAGE),
 )
+GROUP = Struct("number" / Int32ul, "partitions" / Int32ul, "members" / Int32ul)
+MEMBER = Struct("number" / Int32ul, "partitions" / PrefixedArray(Int32ul, Int32ul))
+GROUPS = ToEnd(GROUP)
+GROUP_DETAILS = Struct("group" / GROUP, "members" / ToEnd(MEMBER))
 
 REQUESTS: Mapping[int, Any] = {
     1: NOTHING,
@@ -177,6 +183,12 @@ REQUESTS: Mapping[int, Any] = {
     304: UPDATE_TOPIC,
     402: PARTITIONS_BODY,
     403: PARTITIONS_BODY,
+    600: GROUP_BODY,
+    601: TOPIC_BODY,
+    602: GROUP_BODY,
+    603: GROUP_BODY,
+    604: GROUP_BODY,
+    605: GROUP_BODY,
 }
 """The body of each command that is served, by its code."""
 
@@ -187,5 +199,7 @@ RESPONSES: Mapping[int, Any] = {
     201: STREAMS,
     300: TOPIC_DETAILS,
     301: TOPICS,
+    600: GROUP_DETAILS,
+    601: GROUPS,
 }
 """The body of a success, by command code; every other command answers an empty one."""

@@ -85,6 +85,8 @@ def fetch_place(request: Fetch) -> tuple[str, str]:
         raise Unsayable("RustLog does not create topics by fetching")
     if request.offset < 0:
         raise Unsayable("RustLog offsets are not negative")
+    if request.partition < 0:
+        raise Unsayable("a RustLog fetch names its partition")
     return topic_text(request.namespace, request.topic), group
 
 

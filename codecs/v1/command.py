@@ -40,6 +40,8 @@ ACKS = {b"0": Acks.NONE, b"1": Acks.LEADER, b"all": Acks.ALL}
 _ASSIGNORS = {assignor.value.encode(): assignor for assignor in Assignor}
 _ROLES = {role.value.encode(): role for role in Role}
 _SESSION_TIMEOUT_US = 10_000_000
+_NOWHERE = 1 << 62
+"""A partition that no topic has, for every negative one: core's negative numbers have a meaning."""
 _RECORD_OVERHEAD_BYTES = 12
 """What `<offset>:` and `,` usually add to a record; the codec cuts the reply exactly."""
 
@@ -164,7 +166,7 @@ class Commands:
 
     def _commit(self, arguments: list[bytes]) -> Request:
         generation = _generation(arguments)
-        partition = _integer(arguments[4], "invalid partition")
+        partition = _partition(arguments[4])
         offset = _integer(arguments[5], "invalid offset")
         group, topic, member, namespace = _names(arguments)
         return CommitOffset(
@@ -177,7 +179,7 @@ class Commands:
         )
 
     def _offset(self, arguments: list[bytes]) -> Request:
-        partition = _integer(arguments[2], "invalid partition")
+        partition = _partition(arguments[2])
         namespace, topic = split_flat(named(arguments[1]))
         return FetchOffset(topic, named(arguments[0]), partition, namespace)
 
@@ -227,6 +229,11 @@ def _integer(argument: bytes, wrong: str) -> int:
     if number is None:
         raise Wrong(wrong)
     return number
+
+
+def _partition(argument: bytes) -> int:
+    partition = _integer(argument, "invalid partition")
+    return partition if partition >= 0 else _NOWHERE
 
 
 def _generation(arguments: list[bytes]) -> int:

@@ -200,6 +200,8 @@ def _line(request: Request) -> bytes:
         case Fetch():
             return _consume(request)
         case JoinGroup():
+            if request.bound or request.must_exist:
+                raise Unsayable("V1 members live by heartbeats, and a group is made by joining it")
             assignor = request.assignor
             option = b"" if assignor is None else b" assignor=%b" % assignor.value.encode()
             topic = _topic(request.namespace, request.topic)
@@ -241,5 +243,7 @@ def _consume(request: Fetch) -> bytes:
         raise Unsayable("V1 reads from an offset or from the beginning")
     if request.auto_commit:
         raise Unsayable("V1 commits only when asked to")
+    if request.partition < 0:
+        raise Unsayable("a V1 CONSUME names its partition")
     topic = _topic(request.namespace, request.topic)
     return b"CONSUME|%b %d %d" % (topic, request.partition, offset)

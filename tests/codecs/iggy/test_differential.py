@@ -15,6 +15,7 @@ from dragoman.codecs.iggy import translate, wire
 from dragoman.codecs.iggy.message import Bad
 from dragoman.codecs.kernels import iggy_poll, iggy_send
 from dragoman.codecs.malformed import Malformed
+from dragoman.core.calls import ASSIGNED
 from dragoman.core.column import VarColumn
 
 ROUNDS = 10_000
@@ -223,7 +224,11 @@ def test_polls_are_read_as_declared() -> None:
         request = found[1]
         assert (request.namespace, request.topic) == (key(asked.stream), key(asked.topic))
         assert request.group == str(asked.consumer.id)
-        assert request.partition == (asked.partition - 1 if asked.partition else translate.NOWHERE)
+        if asked.consumer.kind == 2:
+            assert (request.partition, request.group_number) == (ASSIGNED, asked.consumer.id)
+        else:
+            named = asked.partition - 1 if asked.partition else translate.NOWHERE
+            assert (request.partition, request.group_number) == (named, 0)
         assert request.records_max == asked.count
         assert request.auto_commit is (asked.auto_commit == 1)
         if asked.strategy.kind < 3:

@@ -150,7 +150,8 @@ def test_every_way_to_begin_reading_can_be_said(talk: Talk) -> None:
     talk.ask(calls.Produce("top", batch(b"0", b"1", b"2"), 0, "dev"))
 
     def read(whence: Whence, offset: int = 0) -> list[bytes | None]:
-        return values(talk.ask(calls.Fetch("top", 0, offset, "dev", whence, group="4")))
+        request = calls.Fetch("top", 0, offset, "dev", whence, group="4", kind=OffsetKind.CONSUMER)
+        return values(talk.ask(request))
 
     assert read(Whence.OFFSET, 1) == [b"1", b"2"]
     assert read(Whence.TIMESTAMP, WALL_US + 1) == []
@@ -166,8 +167,8 @@ def test_reading_the_latest_tells_where_the_partition_ends(talk: Talk) -> None:
     assert (found.start_offset, found.next_offset, found.high_watermark) == (3, 3, 3)
 
 
-@pytest.mark.parametrize("kind", list(OffsetKind))
-def test_offsets_are_stored_and_fetched(talk: Talk, kind: OffsetKind) -> None:
+def test_offsets_are_stored_and_fetched(talk: Talk) -> None:
+    kind = OffsetKind.CONSUMER
     talk.ask(calls.Produce("top", batch(b"0", b"1", b"2"), 0, "dev"))
     fetch = calls.FetchOffset("top", "9", 0, "dev", kind)
     assert talk.ask(fetch) == calls.OffsetFetched(0, None, 3)
@@ -176,6 +177,43 @@ def test_offsets_are_stored_and_fetched(talk: Talk, kind: OffsetKind) -> None:
     assert talk.ask(fetch) == calls.OffsetFetched(0, 2, 3)
     again = calls.Fetch("top", 0, 0, "dev", Whence.COMMITTED, group="9", kind=kind)
     assert values(talk.ask(again)) == [b"2"]
+
+
+def test_groups_are_made_described_listed_and_deleted(talk: Talk) -> None:
+    made = talk.ask(calls.CreateGroup("top", "9", namespace="dev"))
+    assert isinstance(made, calls.GroupCreated)
+    assert (made.group.name, made.group.number) == ("9", 9)
+    joined = talk.ask(
+        calls.JoinGroup("top", "9", "me", "dev", bound=True, must_exist=True, group_number=9)
+    )
+    assert joined == calls.GroupJoined("me", 0, ())
+    described = talk.ask(calls.DescribeGroup("top", "9", "dev"))
+    assert isinstance(described, calls.GroupDescribed)
+    assert [member.partitions for member in described.group.members] == [(0, 1)]
+    listed = talk.ask(calls.ListGroups("top", "dev"))
+    assert isinstance(listed, calls.GroupsListed)
+    assert [(group.number, group.partition_count) for group in listed.groups] == [(9, 2)]
+    left = talk.ask(calls.LeaveGroup("top", "9", "me", None, "dev"))
+    assert left == calls.GroupLeft("me", known=True)
+    assert talk.ask(calls.DeleteGroup("top", "9", "dev")) == calls.GroupDeleted("9")
+    missing = talk.ask(calls.DescribeGroup("top", "9", "dev"))
+    assert isinstance(missing, Failure)
+    assert missing.code is ErrorCode.UNKNOWN_GROUP
+
+
+def test_a_member_reads_and_stores_where_it_is(talk: Talk) -> None:
+    talk.ask(calls.Produce("top", batch(b"0", b"1", b"2"), 1, "dev"))
+    talk.ask(calls.CreateGroup("top", "9", namespace="dev"))
+    talk.ask(calls.JoinGroup("top", "9", "me", "dev", bound=True, must_exist=True))
+    poll = calls.Fetch("top", calls.ASSIGNED, 0, "dev", Whence.COMMITTED, 2, group="9")
+    first = fetched(talk.ask(poll))
+    assert (first.partition, first.count) == (0, 0)
+    second = fetched(talk.ask(poll))
+    assert (second.partition, values(second)) == (1, [b"0", b"1"])
+    stored = calls.CommitOffset("top", "9", ((calls.ASSIGNED, 2),), "dev")
+    assert talk.ask(stored) == calls.OffsetCommitted(1)
+    asked = calls.FetchOffset("top", "9", calls.ASSIGNED, "dev")
+    assert talk.ask(asked) == calls.OffsetFetched(1, 2, 3)
 
 
 def test_a_refusal_names_its_number(talk: Talk) -> None:
@@ -187,7 +225,17 @@ def test_a_refusal_names_its_number(talk: Talk) -> None:
     "request_",
     [
         calls.Follow("top", 0),
-        calls.JoinGroup("top", "g", "m"),
+        calls.JoinGroup("top", "1", "m"),
+        calls.JoinGroup("top", "1", "m", bound=True),
+        calls.JoinGroup("top", "g", "m", bound=True, must_exist=True),
+        calls.JoinGroup(
+            "top", "1", "m", assignor=calls.Assignor.RANGE, bound=True, must_exist=True
+        ),
+        calls.CreateGroup("top", "workers"),
+        calls.ListGroups(),
+        calls.Heartbeat("top", "1", "m", 1),
+        calls.Fetch("t", 0, group="1"),
+        calls.Fetch("t", calls.ASSIGNED, group="1", kind=OffsetKind.CONSUMER),
         calls.ListTopics(),
         calls.CreateTopic("t", 1, if_exists=calls.IfExists.GROW),
         calls.CreateTopic("t", 1, config=calls.TopicConfig(retention_bytes=1)),
