@@ -56,6 +56,47 @@ def test_offsets_are_committed_and_read_back(server: Server, name: str) -> None:
         assert client.committed(topic, "1", 0) == 2
 
 
+@pytest.mark.parametrize("name", ["cursus", "iggy", "v1"])
+def test_a_member_joins_and_leaves(server: Server, name: str) -> None:
+    topic = f"joined-{name}"
+    made(server, "rustlog", topic)
+    with connect(name, port=server.ports[name]) as client:
+        joined = client.join(topic, "1", "me")
+        if name == "iggy":
+            client.join(topic, "1", "me")
+        else:
+            assert joined.partitions == (0, 1, 2)
+            client.heartbeat(topic, "1", joined.member, joined.generation)
+            member, generation = joined.member, joined.generation
+            client.commit(topic, "1", 0, 0, member=member, generation=generation)
+        client.leave(topic, "1", joined.member, joined.generation)
+
+
+def test_a_member_that_is_its_connection_polls_where_it_is_assigned(server: Server) -> None:
+    topic = "polled"
+    made(server, "rustlog", topic)
+    with connect("iggy", port=server.ports["iggy"]) as client:
+        client.produce(topic, [b"1", b"2"], partition=1)
+        client.join(topic, "5", "me")
+        polled = [client.poll(topic, "5") for _ in range(6)]
+    assert [(one.partition, one.count) for one in polled] == [
+        (0, 0),
+        (1, 2),
+        (2, 0),
+        (0, 0),
+        (1, 0),
+        (2, 0),
+    ]
+
+
+def test_a_dialect_without_members_says_so(server: Server) -> None:
+    with connect("rustlog", port=server.ports["rustlog"]) as client:
+        with pytest.raises(Unsayable, match="JoinGroup"):
+            client.join("t", "g", "me")
+        with pytest.raises(Unsayable):
+            client.poll("t", "g")
+
+
 @pytest.mark.parametrize("reader", BUILT_IN)
 @pytest.mark.parametrize("writer", BUILT_IN)
 def test_records_cross_from_dialect_to_dialect(server: Server, writer: str, reader: str) -> None:

@@ -12,6 +12,7 @@ from dragoman.codecs.iggy.group import member_id, member_number
 from dragoman.codecs.iggy.xxhash import xxh32
 from dragoman.core.calls import CreateTopic, MemberDescription, TopicCreated
 from support.conversation import Conversation
+from support.cursus import framed
 from support.iggy import answer, frame, message, named, numbered, partition, send, u32
 
 PLACE = numbered(4294967295) + named("t")
@@ -125,3 +126,14 @@ def test_every_number_of_a_group_is_answered(iggy: Conversation) -> None:
         assert iggy.send(poll_group(number)) == answer(status=5000)
         assert iggy.send(store_group(0, number)) == answer(status=5000)
     assert iggy.send(group(602, 2**32 - 1)) == answer()
+
+
+def test_a_topic_without_partitions_is_each_dialects_partition_error(iggy: Conversation) -> None:
+    assert iggy.send(frame(403, PLACE + u32(3))) == answer()
+    v1 = iggy.another("v1")
+    assert v1.send(b"V1|1|JOIN|g t c\n") == b"V1|1|ERR|BAD_REQUEST|invalid partition\n"
+    cursus = iggy.another("cursus")
+    told = cursus.send(framed("JOIN_GROUP topic=t group=g member=c"))
+    assert told == framed("ERROR: partition_not_found partition=0")
+    assert iggy.send(group(602) + group(604)) == answer() * 2
+    assert iggy.send(poll_group()) == answer(status=3008)

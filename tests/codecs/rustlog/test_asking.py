@@ -7,11 +7,38 @@ import pytest
 from dragoman.codecs.base import Asked, Refused
 from dragoman.codecs.rustlog import asking
 from dragoman.codecs.rustlog.wire import FRAME_BYTES_MAX
-from dragoman.core.calls import DescribeTopic, Fetch, ListTopics, Produce, Whence
+from dragoman.core.calls import (
+    CommitOffset,
+    CreateTopic,
+    DescribeTopic,
+    Fetch,
+    FetchOffset,
+    ListTopics,
+    OffsetCommitted,
+    OffsetFetched,
+    Produce,
+    Whence,
+)
 from dragoman.core.column import VarColumn
 from dragoman.core.error import ErrorCode
+from support.conversation import Exchange
+from support.talk import Talk
 
 U64_MAX = (1 << 64) - 1
+
+
+def test_a_group_with_members_is_read_and_committed_for_without_joining() -> None:
+    rustlog = Talk("rustlog", Exchange())
+    rustlog.ask(CreateTopic("t", 2))
+    rustlog.produce("t", b"a")
+    v1 = rustlog.conversation.another("v1")
+    assert v1.send(b"V1|1|JOIN|g t c\n") == b"V1|1|OK|generation=2 assigned=[0 1]\n"
+    assert v1.send(b"V1|2|COMMIT|g t c 2 0 1\n") == b"V1|2|OK|committed=true\n"
+    assert rustlog.ask(FetchOffset("t", "g", 0)) == OffsetFetched(0, 1, 0)
+    assert rustlog.ask(CommitOffset("t", "g", ((0, 0),))) == OffsetCommitted(1)
+    assert v1.send(b"V1|3|OFFSET|g t 0\n") == b"V1|3|OK|offset=0\n"
+    assert v1.send(b"V1|4|HEARTBEAT|g t c 2\n") == b"V1|4|OK|heartbeat=ok\n"
+    assert rustlog.conversation.engine.statistics()["unfenced_commits"] == 1
 
 
 def test_records_go_to_the_partition_that_the_client_chose() -> None:
