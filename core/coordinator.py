@@ -144,6 +144,7 @@ class Coordinator:
 
     def leave(self, request: LeaveGroup, client: Client, now: Now) -> Outcome:
         """Gives up membership; the group and its offsets stay."""
+        numbered = bool(request.group_number)
         place = find(
             self._directory,
             self._groups,
@@ -151,8 +152,11 @@ class Coordinator:
             request.topic,
             request.group,
             request.group_number,
-            lenient=True,
+            lenient=not numbered,
         )
+        if numbered and place.home is None:
+            # Where groups have numbers none forms before its topic, so that is what is missing.
+            self._directory.topic(request.namespace, request.topic)
         group, found = self._fenced(place, request.member, request.generation, Event.LEAVE, now)
         known = found.effect is Effect.DEAL
         if known:

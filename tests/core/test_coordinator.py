@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dragoman.core.calls import (
     AddPartitions,
+    Assignor,
     CommitOffset,
     CreateGroup,
     CreateNamespace,
@@ -22,6 +25,8 @@ from dragoman.core.calls import (
     IfExists,
     JoinGroup,
     LeaveGroup,
+    ListGroups,
+    OffsetKind,
     RemovePartitions,
     SyncGroup,
 )
@@ -226,3 +231,219 @@ def test_groups_of_other_namespaces_are_apart(log: Log) -> None:
     log.ask(CreateNamespace("n"))
     log.ask(CreateTopic("t", 1, namespace="n"))
     assert log.code(Heartbeat("t", "g", "m", namespace="n")) is ErrorCode.UNKNOWN_GROUP
+
+
+# ---------------------------------------------------------------- generations, rule by rule
+
+
+def test_the_first_member_of_a_new_group_begins_generation_1(log: Log) -> None:
+    assert log.ask(JoinGroup("t", "h", "m")).generation == 1
+
+
+def test_a_new_member_is_one_generation_more(log: Log) -> None:
+    for expected, member in enumerate("abc", start=2):
+        assert log.ask(JoinGroup("t", "g", member)).generation == expected
+
+
+def test_joining_again_is_no_generation_and_takes_a_new_session_timeout(log: Log) -> None:
+    assert log.ask(JoinGroup("t", "g", "m", session_timeout_us=60_000_000)).generation == 1
+    log.pass_time(50)
+    assert log.ask(Heartbeat("t", "g", "m", 1)).generation == 1
+    again = Log(log.store.restarted())
+    again.pass_time(0)
+    again.pass_time(50)
+    assert again.ask(Heartbeat("t", "g", "m", 1)).generation == 1
+
+
+def test_another_assignor_is_a_generation_of_its_own(log: Log) -> None:
+    log.ask(JoinGroup("t", "g", "n"))
+    joined = log.ask(JoinGroup("t", "g", "m", assignor=Assignor.RANGE))
+    assert joined == GroupJoined("m", 3, (0, 1))
+    assert log.ask(JoinGroup("t", "g", "m", assignor=Assignor.RANGE)).generation == 3
+    joined = log.ask(JoinGroup("t", "g", "new", assignor=Assignor.ROUND_ROBIN))
+    assert joined == GroupJoined("new", 5, (2,))
+
+
+def test_a_join_without_assignor_keeps_the_groups(log: Log) -> None:
+    log.ask(JoinGroup("t", "h", "a", assignor=Assignor.RANGE))
+    assert log.ask(JoinGroup("t", "h", "b")) == GroupJoined("b", 2, (2,))
+    assert log.ask(SyncGroup("t", "h", "a")).partitions == (0, 1)
+
+
+def test_leaving_is_one_generation_more(log: Log) -> None:
+    log.ask(JoinGroup("t", "g", "n"))
+    log.ask(LeaveGroup("t", "g", "m", 2))
+    assert log.ask(SyncGroup("t", "g", "n")) == GroupJoined("n", 3, (0, 1, 2))
+
+
+def test_a_member_that_expired_and_joins_again_is_a_new_one(log: Log) -> None:
+    log.now = log.now._replace(mono_us=log.now.mono_us + TIMEOUT_US + 1)
+    assert log.ask(JoinGroup("t", "g", "m")).generation == 3
+
+
+def test_ids_sort_by_their_bytes(log: Log) -> None:
+    members = ["b", "B", "é", "10", "9", "\U0001f600"]
+    for member in members:
+        log.ask(JoinGroup("t", "h", member))
+    ordered = sorted(members, key=str.encode)
+    for place, member in enumerate(ordered):
+        expected = (place,) if place < 3 else ()
+        assert log.ask(SyncGroup("t", "h", member)).partitions == expected
+
+
+def test_members_of_both_kinds_share_a_group(log: Log) -> None:
+    client = Client(2, "iggy")
+    assert log.ask(JoinGroup("t", "g", "b", bound=True), client) == GroupJoined("b", 2, (0, 2))
+    log.pass_time(11)
+    assert log.ask(SyncGroup("t", "g", "b")) == GroupJoined("b", 3, (0, 1, 2))
+    log.ask(JoinGroup("t", "g", "m"))
+    log.engine.disconnected(client, log.now)
+    assert log.ask(SyncGroup("t", "g", "m")) == GroupJoined("m", 5, (0, 1, 2))
+
+
+def test_a_connection_has_one_member_of_a_group(log: Log) -> None:
+    client = Client(2, "iggy")
+    log.ask(JoinGroup("t", "h", "a", bound=True), client)
+    assert log.ask(JoinGroup("t", "h", "b", bound=True), client) == GroupJoined("b", 2, (0, 1, 2))
+    assert log.code(SyncGroup("t", "h", "a")) is ErrorCode.UNKNOWN_MEMBER
+    log.ask(JoinGroup("t", "h", "c"))
+    assert log.ask(JoinGroup("t", "h", "c", bound=True), client) == GroupJoined("c", 4, (0, 1, 2))
+    assert log.engine.statistics()["members"] == 2
+
+
+def test_a_member_can_change_how_it_lives(log: Log) -> None:
+    first, second = Client(2, "iggy"), Client(3, "iggy")
+    log.ask(JoinGroup("t", "g", "m", bound=True), first)
+    assert log.ask(JoinGroup("t", "g", "m", bound=True), second).generation == 1
+    log.engine.disconnected(first, log.now)
+    assert log.ask(Heartbeat("t", "g", "m", 1)).generation == 1
+    log.ask(JoinGroup("t", "g", "m"))
+    log.engine.disconnected(second, log.now)
+    assert log.ask(Heartbeat("t", "g", "m", 1)).generation == 1
+    log.pass_time(11)
+    assert log.code(Heartbeat("t", "g", "m")) is ErrorCode.UNKNOWN_MEMBER
+
+
+def test_a_topic_without_partitions_takes_only_bound_members(log: Log) -> None:
+    log.ask(CreateTopic("none", 0))
+    assert log.code(JoinGroup("none", "g", "m")) is ErrorCode.NO_PARTITIONS
+    assert log.code(JoinGroup("none", "g", "m", assume_partitions=3)) is ErrorCode.NO_PARTITIONS
+    client = Client(2, "iggy")
+    assert log.ask(JoinGroup("none", "g", "m", bound=True), client) == GroupJoined("m", 1, ())
+    log.ask(AddPartitions("none", 2))
+    assert log.ask(SyncGroup("none", "g", "m")) == GroupJoined("m", 2, (0, 1))
+
+
+def test_a_group_that_must_exist_is_not_made(log: Log) -> None:
+    request = JoinGroup("t", "h", "m", must_exist=True)
+    assert log.code(request) is ErrorCode.UNKNOWN_GROUP
+    request.assignor = Assignor.RANGE
+    assert log.code(request) is ErrorCode.UNKNOWN_GROUP
+    log.ask(CreateGroup("t", "h"))
+    assert log.ask(request).generation == 2
+
+
+def test_groups_are_joined_and_left_by_number(log: Log) -> None:
+    log.ask(CreateGroup("t", "h", 5))
+    assert log.ask(JoinGroup("t", "", "a", group_number=5)).generation == 1
+    assert log.ask(Heartbeat("t", "h", "a")).generation == 1
+    assert log.ask(JoinGroup("t", "", "a", group_number=6)).generation == 1
+    assert log.ask(Heartbeat("t", "6", "a")).generation == 1
+    assert log.ask(LeaveGroup("t", "", "a", group_number=5)).known
+    assert log.code(LeaveGroup("t", "", "a", group_number=9)) is ErrorCode.UNKNOWN_GROUP
+    assert log.code(LeaveGroup("x", "", "a", group_number=5)) is ErrorCode.UNKNOWN_TOPIC
+
+
+@pytest.mark.parametrize("member", ["\udc80", "a\ud800"])
+def test_a_member_id_is_text(log: Log, member: str) -> None:
+    assert log.code(JoinGroup("t", "g", member)) is ErrorCode.INVALID_NAME
+
+
+@pytest.mark.parametrize("timeout_us", [-1, 0, 1 << 80])
+def test_any_session_timeout_is_safe(log: Log, timeout_us: int) -> None:
+    log.ask(JoinGroup("t", "g", "n", session_timeout_us=timeout_us))
+    log.pass_time(9)
+    assert log.engine.statistics()["members"] == (2 if timeout_us > 0 else 1)
+    Log(log.store.restarted()).pass_time(1)
+
+
+def test_a_stale_generation_is_told_before_anything_else(log: Log) -> None:
+    assert log.code(Heartbeat("t", "g", "x", 7)) is ErrorCode.STALE_GENERATION
+    commit = CommitOffset("t", "g", ((99, 1),), member="x", generation=7)
+    assert log.code(commit) is ErrorCode.STALE_GENERATION
+    commit.generation = 1
+    assert log.code(commit) is ErrorCode.UNKNOWN_MEMBER
+    commit.member = "m"
+    assert log.code(commit) is ErrorCode.NOT_OWNER
+
+
+def test_the_generations_are_counted(log: Log) -> None:
+    log.ask(JoinGroup("t", "g", "a", assignor=Assignor.RANGE))
+    log.ask(LeaveGroup("t", "g", "a"))
+    assert log.engine.statistics()["group_generations"] == 4
+
+
+def test_unfenced_commits_count_while_the_group_has_members(log: Log) -> None:
+    log.ask(CommitOffset("t", "g", ((0, 1),)))
+    log.ask(CommitOffset("t", "g", ((0, 1),), kind=OffsetKind.CONSUMER))
+    log.now = log.now._replace(mono_us=log.now.mono_us + TIMEOUT_US + 1)
+    log.ask(CommitOffset("t", "g", ((0, 2),)))
+    assert log.engine.statistics()["unfenced_commits"] == 1
+
+
+OPERATIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["join", "range", "bind", "leave", "cut", "wait", "grow", "shrink"]),
+        st.integers(0, 5),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(OPERATIONS)
+def test_whatever_happens_every_partition_has_one_owner(steps: list[tuple[str, int]]) -> None:
+    log = Log()
+    log.ask(CreateTopic("t", 3))
+    clients = [Client(number + 2, "iggy") for number in range(6)]
+    last = 0
+    for step, number in steps:
+        member = f"m{number}"
+        match step:
+            case "join":
+                log.ask(JoinGroup("t", "g", member))
+            case "range":
+                log.ask(JoinGroup("t", "g", member, assignor=Assignor.RANGE))
+            case "bind":
+                log.ask(JoinGroup("t", "g", member, bound=True), clients[number])
+            case "leave":
+                log.ask(LeaveGroup("t", "g", member))
+            case "cut":
+                log.engine.disconnected(clients[number], log.now)
+            case "wait":
+                log.pass_time(number * 2)
+            case "grow":
+                log.ask(AddPartitions("t", 1))
+            case _:
+                log.ask(RemovePartitions("t", 1))
+        groups = log.ask(ListGroups("t")).groups
+        if not groups:
+            continue
+        (group,) = groups
+        owned = sorted(partition for row in group.members for partition in row.partitions)
+        assert owned == (list(range(group.partition_count)) if group.members else [])
+        assert group.generation >= last
+        last = group.generation
+    shown = [
+        [row.member, row.dialect, row.partitions]
+        for group in log.ask(ListGroups("t")).groups
+        for row in group.members
+        if not row.bound
+    ]
+    if not any(row.bound for group in log.ask(ListGroups("t")).groups for row in group.members):
+        again = Log(log.store.restarted())
+        assert [
+            [row.member, row.dialect, row.partitions]
+            for group in again.ask(ListGroups("t")).groups
+            for row in group.members
+        ] == shown

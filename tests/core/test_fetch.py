@@ -7,14 +7,18 @@ from typing import Any
 import pytest
 
 from dragoman.core.calls import (
+    ASSIGNED,
     CommitOffset,
+    CreateGroup,
     CreateTopic,
     DeleteTopic,
     DescribeTopic,
     Fetch,
     FetchOffset,
+    JoinGroup,
     OffsetKind,
     Produce,
+    RemovePartitions,
     TopicConfig,
     Whence,
 )
@@ -334,3 +338,109 @@ def test_a_read_goes_on_over_several_reads_of_the_store() -> None:
         log.put("t", bytes(10_000))
     assert len(log.read("t", bytes_max=100_000)) == 10
     assert len(log.read("t", bytes_max=95_000)) == 9
+
+
+# ---------------------------------------------------------------- where a member is assigned
+
+
+def joined(log: Log, member: str = "m", number: int = 7) -> Client:
+    """A connection whose member of g on t is bound to it."""
+    client = Client(number, "iggy")
+    log.ask(JoinGroup("t", "g", member, bound=True), client)
+    return client
+
+
+def poll(log: Log, client: Client, **fields: Any) -> Any:
+    request = Fetch("t", ASSIGNED, whence=Whence.COMMITTED, group="g", auto_commit=True, **fields)
+    return log.ask(request, client)
+
+
+def test_each_poll_goes_to_the_next_partition_that_is_owned(log: Log) -> None:
+    client = joined(log)
+    log.put("t", b"x", partition=2)
+    replies = [poll(log, client) for _ in range(4)]
+    assert [reply.partition for reply in replies] == [0, 1, 2, 0]
+    assert [values(reply.slices) for reply in replies] == [
+        [b"a", b"b", b"c", b"d", b"e"],
+        [],
+        [b"x"],
+        [],
+    ]
+    assert [reply.committed for reply in replies] == [None, None, None, 5]
+
+
+def test_members_poll_what_they_own_and_go_on_after_a_new_deal(log: Log) -> None:
+    first, second = joined(log, "a", 7), joined(log, "b", 8)
+    assert [poll(log, first).partition for _ in range(3)] == [0, 2, 0]
+    assert [poll(log, second).partition for _ in range(2)] == [1, 1]
+    log.engine.disconnected(second, log.now)
+    assert [poll(log, first).partition for _ in range(3)] == [1, 2, 0]
+
+
+def test_a_member_without_partitions_reads_nothing(log: Log) -> None:
+    clients = [joined(log, member, number) for number, member in enumerate("abcd", start=7)]
+    reply = poll(log, clients[3])
+    assert (reply.partition, reply.slices, reply.start_offset) == (ASSIGNED, [], 0)
+    assert (reply.high_watermark, reply.committed) == (0, None)
+
+
+def test_a_group_is_polled_by_number_too(log: Log) -> None:
+    log.ask(CreateGroup("t", "g", 5))
+    client = joined(log)
+    reply = log.ask(Fetch("t", ASSIGNED, group_number=5, auto_commit=True), client)
+    assert reply.partition == 0
+    assert log.ask(FetchOffset("t", "g", 0)).offset == 5
+    log.ask(Fetch("t", 0, kind=OffsetKind.CONSUMER, group_number=5, auto_commit=True), client)
+    assert log.ask(FetchOffset("t", "5", 0, kind=OffsetKind.CONSUMER)).offset == 5
+
+
+def test_who_has_not_joined_is_assigned_nothing(log: Log) -> None:
+    joined(log)
+    assert log.code(Fetch("t", ASSIGNED, group="g")) is ErrorCode.UNKNOWN_MEMBER
+    assert log.code(Fetch("t", ASSIGNED, group="x")) is ErrorCode.UNKNOWN_GROUP
+    assert log.code(Fetch("x", ASSIGNED, group="g")) is ErrorCode.UNKNOWN_TOPIC
+    assert log.code(Fetch("t", ASSIGNED)) is ErrorCode.UNKNOWN_PARTITION
+    log.ask(JoinGroup("t", "g", "h"))
+    assert log.code(Fetch("t", ASSIGNED, group="g")) is ErrorCode.UNKNOWN_MEMBER
+    consumer = Fetch("t", ASSIGNED, group="g", kind=OffsetKind.CONSUMER)
+    assert log.code(consumer) is ErrorCode.UNKNOWN_PARTITION
+
+
+def test_a_topic_without_partitions_is_named_as_such(log: Log) -> None:
+    client = joined(log)
+    log.ask(RemovePartitions("t", 3))
+    assert log.code(Fetch("t", ASSIGNED, group="g"), client) is ErrorCode.NO_PARTITIONS
+
+
+def test_a_poll_waits_until_its_generation_is_durable(log: Log) -> None:
+    client = Client(7, "iggy")
+    log.hand(JoinGroup("t", "g", "m", bound=True), client)
+    outcome = log.hand(Fetch("t", ASSIGNED, group="g"), client)
+    log.work()
+    assert not outcome.ready
+    log.flush()
+    assert outcome.ready
+
+
+def test_a_read_that_ends_in_another_generation_gives_and_commits_nothing() -> None:
+    log = Log(MemoryStore(blocking_reads=True))
+    log.put("t", b"a", b"b")
+    client = joined(log)
+    request = Fetch("t", ASSIGNED, whence=Whence.COMMITTED, group="g", auto_commit=True)
+    outcome = log.hand(request, client)
+    log.ask(JoinGroup("t", "g", "before"))
+    log.work()
+    reply: Any = outcome.reply
+    assert (reply.partition, reply.slices, reply.next_offset) == (0, [], 0)
+    assert log.ask(FetchOffset("t", "g", 0)).offset is None
+
+
+def test_a_long_poll_of_a_member_that_lost_its_partition_gives_nothing() -> None:
+    log = Log()
+    log.ask(CreateTopic("t", 1))
+    client = joined(log)
+    outcome = log.hand(Fetch("t", ASSIGNED, group="g", wait_us=60_000_000), client)
+    log.ask(JoinGroup("t", "g", "before"))
+    log.put("t", b"a")
+    assert outcome.ready
+    assert outcome.reply.slices == []  # type: ignore[union-attr]

@@ -5,18 +5,22 @@ from __future__ import annotations
 import pytest
 
 from dragoman.core.calls import (
+    ASSIGNED,
     CommitOffset,
+    CreateGroup,
     CreateTopic,
     DeleteTopic,
     Fetch,
     FetchOffset,
     Follow,
     JoinGroup,
+    LeaveGroup,
     OffsetCommitted,
     OffsetFetched,
     OffsetKind,
 )
 from dragoman.core.error import ErrorCode
+from dragoman.core.outcome import Client
 from support.log import Log
 
 
@@ -164,3 +168,72 @@ def test_groups_with_offsets_are_bounded_and_a_deleted_topic_makes_room() -> Non
     assert again.code(CommitOffset("t", "c", ((0, 1),))) is ErrorCode.LIMIT_REACHED
     again.ask(DeleteTopic("u"))
     assert again.ask(CommitOffset("t", "c", ((0, 1),))) == OffsetCommitted(1)
+
+
+# ---------------------------------------------------------------- where a member is assigned
+
+
+def bound(log: Log, member: str = "m", number: int = 7) -> Client:
+    client = Client(number, "iggy")
+    log.ask(JoinGroup("t", "g", member, bound=True), client)
+    return client
+
+
+def assigned(offset: int) -> CommitOffset:
+    return CommitOffset("t", "g", ((ASSIGNED, offset),))
+
+
+def test_a_bound_member_commits_and_reads_where_it_polled_last(log: Log) -> None:
+    client = bound(log)
+    for expected in (0, 1):
+        log.ask(Fetch("t", ASSIGNED, group="g"), client)
+        assert log.ask(FetchOffset("t", "g", ASSIGNED), client).partition == expected
+        log.ask(assigned(expected + 1), client)
+        assert log.ask(FetchOffset("t", "g", ASSIGNED), client).offset == expected + 1
+    assert [committed(log, partition) for partition in range(3)] == [1, 2, None]
+    assert log.engine.statistics()["unfenced_commits"] == 0
+
+
+def test_before_its_first_poll_a_member_is_nowhere(log: Log) -> None:
+    client = bound(log)
+    assert log.code(assigned(1), client) is ErrorCode.UNKNOWN_PARTITION
+    assert log.code(FetchOffset("t", "g", ASSIGNED), client) is ErrorCode.UNKNOWN_PARTITION
+
+
+def test_who_did_not_join_is_assigned_nothing(log: Log) -> None:
+    assert log.code(assigned(1)) is ErrorCode.UNKNOWN_GROUP
+    bound(log)
+    assert log.code(assigned(1)) is ErrorCode.UNKNOWN_MEMBER
+    assert log.code(FetchOffset("t", "g", ASSIGNED)) is ErrorCode.UNKNOWN_MEMBER
+
+
+def test_a_partition_that_was_another_members_meanwhile_is_not_committed(log: Log) -> None:
+    client = bound(log, "m")
+    log.ask(Fetch("t", ASSIGNED, group="g"), client)
+    log.ask(JoinGroup("t", "g", "before"))
+    assert log.refused(assigned(1), client).facts == {"partition": 0, "generation": 2}
+    log.ask(LeaveGroup("t", "g", "before"))
+    assert log.code(assigned(1), client) is ErrorCode.NOT_OWNER
+    assert log.ask(FetchOffset("t", "g", ASSIGNED), client).offset is None
+    log.ask(Fetch("t", ASSIGNED, group="g"), client)
+    assert log.ask(assigned(1), client) == OffsetCommitted(1)
+
+
+def test_a_partition_that_stays_the_members_is_committed_after_a_new_deal(log: Log) -> None:
+    client = bound(log, "m")
+    log.ask(Fetch("t", ASSIGNED, group="g"), client)
+    log.ask(JoinGroup("t", "g", "z"))
+    log.ask(assigned(1), client)
+    assert committed(log) == 1
+
+
+def test_offsets_are_known_by_the_groups_number(log: Log) -> None:
+    log.ask(CreateGroup("t", "g", 5))
+    log.ask(CommitOffset("t", "", ((0, 2),), group_number=5))
+    assert committed(log) == 2
+    assert log.ask(FetchOffset("t", "", 0, group_number=5)).offset == 2
+    log.ask(CommitOffset("t", "", ((0, 3),), group_number=6))
+    assert committed(log, group="6") == 3
+    log.ask(CommitOffset("t", "", ((0, 1),), kind=OffsetKind.CONSUMER, group_number=5))
+    consumer = FetchOffset("t", "5", 0, kind=OffsetKind.CONSUMER)
+    assert log.ask(consumer).offset == 1
