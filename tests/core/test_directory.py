@@ -57,7 +57,12 @@ def test_the_namespace_is_missed_before_the_topic(directory: Directory) -> None:
 def test_a_refused_partition_names_how_many_there_are(directory: Directory) -> None:
     with pytest.raises(EngineError) as refused:
         directory.partition(directory.topic("default", "t"), 2)
-    assert refused.value.facts == {"topic": "t", "partition": 2, "partitions": 2}
+    assert refused.value.facts == {
+        "namespace": "default",
+        "topic": "t",
+        "partition": 2,
+        "partitions": 2,
+    }
 
 
 def test_partitions_are_counted(directory: Directory) -> None:
