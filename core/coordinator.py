@@ -6,8 +6,9 @@ until the change is durable, and so does one that only shows the current generat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dragoman.core import calls
 from dragoman.core.calls import (
     Assignor,
     GroupJoined,
@@ -21,6 +22,8 @@ from dragoman.core.offset import checked_group
 from dragoman.core.place import find, not_owner, rule
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dragoman.core.calls import (
         CommitOffset,
         Heartbeat,
@@ -77,6 +80,16 @@ class Coordinator:
         self._groups = groups
         self._waiting = waiting
 
+    @property
+    def handlers(self) -> dict[type, Callable[[Any, Client, Now], Outcome]]:
+        """What serves each of its requests."""
+        return {
+            calls.JoinGroup: self.join,
+            calls.SyncGroup: self.sync,
+            calls.Heartbeat: self.heartbeat,
+            calls.LeaveGroup: self.leave,
+        }
+
     # ---------------------------------------------------------------- members
 
     def join(self, request: JoinGroup, client: Client, now: Now) -> Outcome:
@@ -96,6 +109,8 @@ class Coordinator:
         group = place.group
         if group is not None:
             groups.expire(group, now)
+            if request.is_new:
+                member_id = _untaken(member_id, group)
         assignor = Assignor.ROUND_ROBIN if group is None else group.assignor
         event = Event.JOIN_KNOWN if request.must_exist else Event.JOIN
         if request.assignor not in (None, assignor) and not (group is None and request.must_exist):
@@ -309,6 +324,19 @@ class Coordinator:
     def _joined(self, group: Group, member: Member, client: Client) -> Outcome:
         reply = GroupJoined(member.id, group.generation, tuple(member.partitions))
         return self._waiting.answer(client, reply, group.sequence)
+
+
+def _untaken(member: str, group: Group) -> str:
+    """The id, or where the group has it, the first that it has not, by the digits at its end."""
+    stem = member.rstrip("0123456789")
+    width = len(member) - len(stem)
+    number = int(member[len(stem) :] or 0)
+    for _ in range(10**width):
+        if member not in group.members:
+            return member
+        number = (number + 1) % 10**width
+        member = f"{stem}{number:0{width}}"
+    raise EngineError(ErrorCode.LIMIT_REACHED, "the group has too many members of this name")
 
 
 def _checked_member(member: str) -> str:

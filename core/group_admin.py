@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from dragoman.core import calls
 from dragoman.core.calls import (
     Assignor,
     GroupCreated,
@@ -19,6 +20,8 @@ from dragoman.core.offset import checked_group
 from dragoman.core.place import find, rule
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dragoman.core.calls import CreateGroup, DeleteGroup, DescribeGroup, Key, ListGroups
     from dragoman.core.clock import Now
     from dragoman.core.directory import Directory
@@ -36,6 +39,16 @@ class GroupAdmin:
         self._directory = directory
         self._groups = groups
         self._waiting = waiting
+
+    @property
+    def handlers(self) -> dict[type, Callable[[Any, Client, Now], Outcome]]:
+        """What serves each of its requests."""
+        return {
+            calls.CreateGroup: self.create,
+            calls.DeleteGroup: self.delete,
+            calls.DescribeGroup: self.describe,
+            calls.ListGroups: self.list_groups,
+        }
 
     def create(self, request: CreateGroup, client: Client, now: Now) -> Outcome:
         """Makes a group without members."""
