@@ -13,8 +13,8 @@ class EngineOptions:
         partitions_max: Partitions of one topic; the Iggy document's own limit.
         partitions_total_max: Partitions of all topics together; each costs about 0.5 KiB of memory.
         namespaces_max, topics_max: Things that a peer can make without end otherwise.
-        groups_max: Consumer groups held in memory, where groups without a member make room first;
-            and groups and consumers with committed offsets, of all topics together.
+        groups_max: Consumer groups of all topics together, with and without members; and as many
+            groups and consumers with committed offsets.
         group_members_max: Members of one group; each new generation is journaled with all of them.
         record_bytes_max: The largest record: value, key and headers together.
         request_bytes_max: The largest sum of what one request appends, at rest; each V1 line is a
