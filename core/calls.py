@@ -692,6 +692,8 @@ class JoinGroup:
         assume_partitions: Where the topic is missing, assign over so many; 0 refuses.
         bound: The member lives as long as its connection instead of by heartbeats.
         must_exist: A group that was never made or joined is UNKNOWN_GROUP instead of made now.
+        is_new: The id was made for a member that joins for the first time: where the group has one
+            of this id, the digits at its end go on to one that it has not.
     """
 
     topic: Key
@@ -704,6 +706,7 @@ class JoinGroup:
     bound: bool = False
     must_exist: bool = False
     group_number: int = 0
+    is_new: bool = False
 
 
 @dataclass(slots=True)

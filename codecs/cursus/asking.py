@@ -236,11 +236,13 @@ class Asking:
 
     def _join(self, command: Command, tag: Tag) -> Heard:
         namespace, topic = _member_place(command, tag)
-        if not _SUFFIXED.fullmatch(tag.member):
+        is_new = not _SUFFIXED.fullmatch(tag.member)
+        if is_new:
             self._joined += 1
             digits = crc32(self._token + self._joined.to_bytes(4, "big")) % 10_000
             tag.member = f"{tag.member}-{digits:04d}"
-        return Asked(tag, calls.JoinGroup(topic, tag.group, tag.member, namespace))
+        request = calls.JoinGroup(topic, tag.group, tag.member, namespace, is_new=is_new)
+        return Asked(tag, request)
 
     def _sync(self, command: Command, tag: Tag) -> Heard:
         namespace, topic = _member_place(command, tag)

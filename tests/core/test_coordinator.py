@@ -63,6 +63,14 @@ def test_members_share_the_partitions_by_the_order_of_their_ids(log: Log) -> Non
     assert log.ask(SyncGroup("t", "g", "m", 2)) == GroupJoined("m", 2, (1,))
 
 
+def test_an_id_made_for_a_new_member_goes_on_to_one_that_nobody_has(log: Log) -> None:
+    for expected in ("c-9998", "c-9999", "c-0000"):
+        joined = log.ask(JoinGroup("t", "g", "c-9998", is_new=True))
+        assert joined.member == expected
+    assert log.ask(JoinGroup("t", "g", "c-9999")).generation == 4
+    assert log.code(JoinGroup("t", "g", "m", is_new=True)) is ErrorCode.LIMIT_REACHED
+
+
 def test_a_change_of_the_partitions_is_a_new_generation(log: Log) -> None:
     log.ask(AddPartitions("t", 1))
     assert log.ask(SyncGroup("t", "g", "m")) == GroupJoined("m", 2, (0, 1, 2, 3))

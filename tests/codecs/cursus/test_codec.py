@@ -158,3 +158,17 @@ def test_every_failure_of_the_core_is_said() -> None:
         sent = listening.send_failure(heard.tag, Failure(code, "detail"))
         assert b"".join(sent.buffers)[4:].startswith(b'{"status":"ERROR"')
         assert not sent.close_after
+
+
+def test_members_of_one_name_are_never_taken_for_each_other() -> None:
+    """Their digits are hashes of 32 bits cut to four digits: of so many, some are the same."""
+    first = Conversation("cursus")
+    first.send(framed("CREATE topic=t partitions=1"))
+    members = set()
+    for number in range(300):
+        one = first if number % 2 else first.another("cursus")
+        told = one.send(framed("JOIN_GROUP topic=t group=g member=c")).decode()
+        members.add(told.split("member=")[1].split(" ")[0])
+    assert len(members) == 300
+    assert all(len(member) == len("c-0000") for member in members)
+    assert b"generation=301 " in first.send(framed("JOIN_GROUP topic=t group=g member=d"))
