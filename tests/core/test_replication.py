@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -26,7 +26,14 @@ from dragoman.core.calls import (
 from dragoman.core.column import VarColumn
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.outcome import Client, Outcome
+from dragoman.core.storage.disk_store import DiskStore
+from dragoman.core.storage.outside import OutsideLog
+from dragoman.simulation.disk import SimDisk
 from support.log import Log, batch, values
+from support.store import small_options
+
+if TYPE_CHECKING:
+    from dragoman.core.memory import MemoryStore
 
 TIMEOUT_S = 2.0
 
@@ -124,6 +131,54 @@ def test_roles_survive_a_restart() -> None:
         Role.LEADER,
     ]
     assert two.engine.statistics()["follower_partitions"] == 1
+
+
+def disk_log(disk: SimDisk, **options: int) -> Log:
+    """A log on a simulated disk."""
+    return Log(cast("MemoryStore", DiskStore("data", small_options(), disk=disk)), **options)
+
+
+def settle(one: Log, seconds: float) -> None:
+    """Lets time pass and everything that is due on the disk happen."""
+    one.pass_time(seconds)
+    for _ in range(8):
+        one.flush()
+        one.work()
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_roles_survive_a_restart_on_a_disk(clean: bool) -> None:
+    disk = SimDisk()
+    one = disk_log(disk)
+    one.ask(CreateTopic("t", 2))
+    settle(one, 40)  # the topic is in a catalog, the role in the journal behind it
+    one.ask(SetRole("t", 1, Role.FOLLOWER))
+    if clean:
+        one.engine.begin_close(one.now)
+        settle(one, 1)
+        one.engine.close()
+    else:
+        disk = disk.crashed()
+    two = disk_log(disk)
+    assert two.code(Produce("t", batch(b"a"), 1)) is ErrorCode.NOT_LEADER
+    assert two.put("t", b"a", partition=0).base_offset == 0
+
+
+def test_readers_beside_a_server_on_a_disk_are_held_back_as_well() -> None:
+    disk = SimDisk()
+    one = disk_log(disk, replica_lag_max=5)
+    one.ask(CreateTopic("t", 1))
+    one.put("t", b"a")
+    one.ask(report(0))
+    one.put("t", b"b")
+    settle(one, 2)
+    outside = OutsideLog("data", disk=disk)
+    (topic,) = outside.topics()
+    assert outside.partitions(topic.topic_id)[0].high_watermark == 1
+    settle(one, 10)
+    settle(one, 2)
+    outside.refresh()
+    assert outside.partitions(topic.topic_id)[0].high_watermark == 2
 
 
 def test_a_role_is_refused_where_nothing_can_be_written() -> None:

@@ -143,3 +143,16 @@ async def test_a_file_that_is_no_certificate_is_refused(tmp_path: Path) -> None:
     async with open_house() as house:
         with pytest.raises(ConfigError, match="are not a certificate and its key"):
             listener_of(house, tls_cert=tmp_path / "x.pem", tls_key=tmp_path / "x.pem")
+
+
+@pytest.mark.parametrize(("host", "expected"), [("127.0.0.1", True), ("0.0.0.0", False)])
+async def test_a_codec_is_told_who_can_reach_its_listener(host: str, expected: bool) -> None:
+    told = []
+    async with listening(host=host) as (_, listener):
+        made = listener.dialect.codec
+        listener.dialect = replace(
+            listener.dialect, codec=lambda facts: (told.append(facts.loopback), made(facts))[1]
+        )
+        async with await dial(listener) as peer:
+            await ask(peer, b"e x\n", b"x\n")
+    assert told == [expected]

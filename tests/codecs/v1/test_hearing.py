@@ -20,6 +20,9 @@ from dragoman.core.calls import (
     Ping,
     Produce,
     Produced,
+    ReportReplica,
+    Role,
+    SetRole,
 )
 from dragoman.core.column import VarColumn
 from dragoman.core.error import ErrorCode
@@ -100,3 +103,13 @@ def test_a_payload_of_something_else_is_the_servers_fault() -> None:
     ):
         with pytest.raises(ProtocolError):
             heard_reply(request, b"something=else offset=99999999999999999999")
+
+
+def test_a_role_that_is_none_breaks_the_protocol() -> None:
+    with pytest.raises(ProtocolError, match="without a role"):
+        heard_reply(SetRole("t", 0, Role.LEADER), b"topic=t partition=0 role=boss hw=1")
+
+
+def test_replicas_in_sync_are_a_list() -> None:
+    with pytest.raises(ProtocolError, match="list in brackets"):
+        heard_reply(ReportReplica("t", 0, 1, 0), b"replica=1 acked_offset=0 hw=0 isr=0")

@@ -32,6 +32,11 @@ from dragoman.core.calls import (
     Produce,
     Produced,
     ProducedMany,
+    ReplicaReported,
+    ReportReplica,
+    Role,
+    RoleSet,
+    SetRole,
     SyncGroup,
     Whence,
 )
@@ -80,6 +85,17 @@ def test_every_request_is_answered_in_core_words() -> None:
     fetched = pair.ask(Fetch("t", 2, whence=Whence.EARLIEST))
     assert isinstance(fetched, Fetched)
     assert fetched.count == 1
+
+
+def test_roles_and_replicas_are_answered_in_core_words() -> None:
+    pair = Pair()
+    pair.ask(Produce("t", batch([b"a"], [b"user1"])))
+    assert pair.ask(ReportReplica("t", 2, 1, 0)) == ReplicaReported(2, 1, 0, 1, (0, 1), False)
+    set_role = SetRole("t", 2, Role.FOLLOWER)
+    assert pair.ask(set_role) == RoleSet("default", "t", 2, Role.FOLLOWER, 1)
+    refused = pair.ask(Produce("t", batch([b"a"], [b"user1"])))
+    assert isinstance(refused, Failure)
+    assert refused.code is ErrorCode.NOT_LEADER
 
 
 def test_refusals_are_heard_as_failures() -> None:

@@ -58,3 +58,29 @@ def test_a_damaged_file_shows_nothing() -> None:
     disk.file("data/visible")[3] ^= 1
     assert read_visible(disk, LAYOUT) == {}
     assert read_visible(SimDisk(), LAYOUT) == {}
+
+
+def test_what_replicas_hold_back_is_not_seen_until_they_let_go_or_more_is_flushed() -> None:
+    disk = SimDisk()
+    driven = Driven(disk)
+    driven.topic()
+    driven.produce([b"a", b"b", b"c"])
+    driven.flush()
+    driven.store.limit_visible(1, 0, 1)
+    driven.advance(2)
+    assert read_visible(disk, LAYOUT) == {(1, 0): (0, 1)}
+    driven.store.limit_visible(1, 0, 2)
+    driven.advance(2)
+    assert read_visible(disk, LAYOUT) == {(1, 0): (0, 2)}
+    driven.produce([b"d"])
+    driven.advance(2)
+    assert read_visible(disk, LAYOUT) == {(1, 0): (0, 4)}
+
+
+def test_a_partition_that_is_gone_has_nothing_to_hold_back() -> None:
+    disk = SimDisk()
+    driven = Driven(disk)
+    driven.topic()
+    driven.store.limit_visible(7, 0, 1)
+    driven.advance(2)
+    assert read_visible(disk, LAYOUT) == {(1, 0): (0, 0)}
