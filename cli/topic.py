@@ -8,7 +8,10 @@ from cyclopts import App
 
 from dragoman.cli.asking import HERE, At, show, talk
 from dragoman.clients.task import find_ends
+from dragoman.core.calls import TopicConfig
+from dragoman.core.describe import config_at_rest
 from dragoman.core.name import flat_name
+from dragoman.gateway.unit import parse_size, parse_time_us
 
 if TYPE_CHECKING:
     from dragoman.clients.sync import SyncClient
@@ -18,8 +21,20 @@ app = App(name="topic", help="Make, list, describe, delete topics.")
 
 
 @app.command
-def create(name: str, /, *, partitions: int = 1, at: At = HERE) -> int:
-    """Make a topic.
+def create(
+    name: str,
+    /,
+    *,
+    partitions: int = 1,
+    retention: str = "0",
+    retention_bytes: str = "0",
+    compact: bool = False,
+    tombstone: str = "0",
+    idempotent: bool = False,
+    dedupe: str = "0",
+    at: At = HERE,
+) -> int:
+    """Make a topic. Settings need a dialect that has words for them; Cursus has for all.
 
     Parameters
     ----------
@@ -27,12 +42,38 @@ def create(name: str, /, *, partitions: int = 1, at: At = HERE) -> int:
         The topic, as `topic` or `namespace/topic`.
     partitions
         How many partitions it gets.
+    retention
+        How long records are kept, such as 7d; 0 as the server says.
+    retention_bytes
+        How much a partition keeps, such as 10GiB; 0 as the server says.
+    compact
+        Keep the newest record of each key.
+    tombstone
+        How long a compacted topic tells that a key was deleted, such as 24h.
+    idempotent
+        Check the sequences of all producers.
+    dedupe
+        Of direct publishes with the same payload within so long, keep one, such as 30m.
     """
 
     def action(client: SyncClient) -> None:
-        show(_row(client.create_topic(name, partitions)))
+        config = TopicConfig(
+            retention_ms=_milliseconds(retention),
+            retention_bytes=parse_size(retention_bytes),
+            idempotent=idempotent,
+            compact=compact,
+            tombstone_ms=_milliseconds(tombstone),
+            dedupe_ms=_milliseconds(dedupe),
+        )
+        show(_row(client.create_topic(name, partitions, config)))
 
     return talk(at, action)
+
+
+def _milliseconds(text: str) -> int:
+    """A time as people write it; a bare number is one of milliseconds, and little is one of it."""
+    time_us = parse_time_us(text, 1000)
+    return -(-time_us // 1000)
 
 
 @app.command
@@ -96,7 +137,10 @@ def _partition_row(
 
 
 def _row(topic: TopicDescription) -> dict[str, Any]:
+    """A topic as JSON; settings at their defaults, or that the dialect does not tell, are left
+    out."""
     return {
         "topic": flat_name(topic.namespace, topic.name),
         "partitions": len(topic.partitions),
+        **config_at_rest(topic.config),
     }

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         Produced,
         Reply,
         Request,
+        TopicConfig,
         TopicDescription,
     )
 
@@ -230,9 +231,11 @@ class Client:
         task = tasks.fetch(topic, partition, offset, records_max=records_max)
         return tasks.records_of(await self.run(task))
 
-    async def create_topic(self, topic: str, partitions: int) -> TopicDescription:
-        """Makes a topic."""
-        return await self.run(tasks.create_topic(topic, partitions))
+    async def create_topic(
+        self, topic: str, partitions: int, config: TopicConfig | None = None
+    ) -> TopicDescription:
+        """Makes a topic, with settings where the dialect has words for them."""
+        return await self.run(tasks.create_topic(topic, partitions, config))
 
     async def delete_topic(self, topic: str) -> None:
         """Deletes a topic."""

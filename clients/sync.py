@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Produced,
         Reply,
         Request,
+        TopicConfig,
         TopicDescription,
     )
 
@@ -213,9 +214,11 @@ class SyncClient:
         task = tasks.fetch(topic, partition, offset, records_max=records_max)
         return tasks.records_of(self.run(task))
 
-    def create_topic(self, topic: str, partitions: int) -> TopicDescription:
-        """Makes a topic."""
-        return self.run(tasks.create_topic(topic, partitions))
+    def create_topic(
+        self, topic: str, partitions: int, config: TopicConfig | None = None
+    ) -> TopicDescription:
+        """Makes a topic, with settings where the dialect has words for them."""
+        return self.run(tasks.create_topic(topic, partitions, config))
 
     def delete_topic(self, topic: str) -> None:
         """Deletes a topic."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from dragoman.core import calls
 from dragoman.core.clock import Now
 from dragoman.core.coordinator import Coordinator
-from dragoman.core.dedupe import Dedupe
 from dragoman.core.describe import Describer
 from dragoman.core.directory import Directory
 from dragoman.core.error import EngineError
@@ -19,7 +18,6 @@ from dragoman.core.fetch import Fetching
 from dragoman.core.follow import Following
 from dragoman.core.group_admin import GroupAdmin
 from dragoman.core.groups import Groups
-from dragoman.core.idempotence import Idempotence
 from dragoman.core.namespace import Namespaces
 from dragoman.core.offset import Offsets
 from dragoman.core.options import EngineOptions
@@ -73,18 +71,9 @@ class Engine:
         self._replicating = Replicating(
             options, store, directory, topics, replicas, waiting, self._moved
         )
-        self._idempotence = Idempotence(options, store, directory)
-        self._dedupe = Dedupe(options)
-        self._producing = Producing(
-            options,
-            store,
-            directory,
-            topics,
-            self._idempotence,
-            self._dedupe,
-            self._replicating,
-            waiting,
-        )
+        self._producing = Producing(options, store, directory, topics, self._replicating, waiting)
+        self._idempotence = self._producing.idempotence
+        self._dedupe = self._producing.dedupe
         self._reader = Reader(store, offsets)
         self._fetching = Fetching(
             options, directory, topics, offsets, self._reader, waiting, coordinator

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from dragoman.core.batch import BATCH_BYTES_MAX
 from dragoman.core.calls import Acks, Produced, ProducedMany
 from dragoman.core.dealing import deal
+from dragoman.core.dedupe import Dedupe
 from dragoman.core.error import EngineError, ErrorCode
+from dragoman.core.idempotence import Idempotence
 from dragoman.core.outcome import Outcome
 from dragoman.core.replication import check_leader
 from dragoman.core.route import route
@@ -20,10 +22,8 @@ if TYPE_CHECKING:
     from dragoman.core.batch import RecordBatch
     from dragoman.core.calls import Produce, ProduceMany
     from dragoman.core.clock import Now
-    from dragoman.core.dedupe import Dedupe
     from dragoman.core.directory import Directory
     from dragoman.core.error import Failure
-    from dragoman.core.idempotence import Idempotence
     from dragoman.core.options import EngineOptions
     from dragoman.core.outcome import Client
     from dragoman.core.partition import Partition, Topic
@@ -43,6 +43,7 @@ class Producing:
 
     Attributes:
         records, bytes: Appended since the start; bytes are values only.
+        idempotence, dedupe: What is known of producers, and of payloads.
     """
 
     def __init__(
@@ -51,8 +52,6 @@ class Producing:
         store: Store,
         directory: Directory,
         topics: Topics,
-        idempotence: Idempotence,
-        dedupe: Dedupe,
         replicating: Replicating,
         waiting: Waiting,
     ) -> None:
@@ -64,8 +63,8 @@ class Producing:
         self._store = store
         self._directory = directory
         self._topics = topics
-        self._idempotence = idempotence
-        self._dedupe = dedupe
+        self.idempotence = Idempotence(options, store, directory)
+        self.dedupe = Dedupe(options)
         self._replicating = replicating
         self._waiting = waiting
         self.records = 0
@@ -103,7 +102,7 @@ class Producing:
     ) -> Outcome:
         """Appends what of the batch its producers have not appended before."""
         batch = request.batch
-        known = self._idempotence.check(partition, batch, now)
+        known = self.idempotence.check(partition, batch, now)
         reply = Produced(partition.number, partition.state.next_offset, batch.count)
         if known is None:
             sequence = self._append_whole(partition, batch, now, is_checked=True)
@@ -126,7 +125,7 @@ class Producing:
         self, request: Produce, topic: Topic, window_ms: int, client: Client, now: Now
     ) -> Outcome:
         """Appends a record unless its payload was appended within the topic's window."""
-        dedupe = self._dedupe
+        dedupe = self.dedupe
         key = dedupe.key_of(request, topic.state.topic_id)
         original = dedupe.find(key, window_ms, now) if key else None
         partition = original.partition if original else route(self._directory, topic, request.route)
@@ -256,11 +255,11 @@ class Producing:
             for piece in pieces:
                 sequence = self._append(partition, piece, now)
                 if is_checked:
-                    self._idempotence.appended(partition, piece)
+                    self.idempotence.appended(partition, piece)
         else:
             sequence = self._append(partition, batch, now)
             if is_checked:
-                self._idempotence.appended(partition, batch)
+                self.idempotence.appended(partition, batch)
         self.records += batch.count
         self.bytes += size
         return sequence

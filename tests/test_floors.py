@@ -143,6 +143,7 @@ CROSS_CUTTING = {
     "test_contract",
     "test_matrix",
     "test_crash_points",
+    "test_exactly_once",
     "test_damage",
     "test_group_histories",
 }

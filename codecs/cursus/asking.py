@@ -10,8 +10,10 @@ from dragoman.codecs.base import Asked, HungUp, Refused
 from dragoman.codecs.cursus.columns import MESSAGE_BYTES
 from dragoman.codecs.cursus.command import POSITIONS, UNSERVED, Command
 from dragoman.codecs.cursus.publish import ACKS, one_record
+from dragoman.codecs.cursus.setting import BadSetting, config_of, flag_of
 from dragoman.codecs.cursus.translate import AckTag, Style, Tag, printable
 from dragoman.core import calls
+from dragoman.core.dedupe import HASHED_HERE_MAX, digest_of
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.name import split_flat
 from dragoman.core.route import fnv1a_64
@@ -39,7 +41,6 @@ _INT64: Final = (-(1 << 63), (1 << 63) - 1)
 _NUMBER = re.compile(rb"[+-]?\d{1,20}")
 _PAIR = re.compile(rb"P?(\d{1,10}):(-?\d{1,20})")
 _SUFFIXED = re.compile(r".*-\d{4}")
-_BOOLS = {b"true": True, b"1": True, b"false": False, b"0": False}
 
 COMMANDS = "OK commands=" + ",".join(POSITIONS)
 
@@ -105,7 +106,7 @@ class Asking:
         request = calls.Produce(
             name, one_record(payload), namespace=namespace, create_partitions=self._create
         )
-        return Asked(tag, request)
+        return Asked(tag, _once(request, payload))
 
     # ------------------------------------------------------------ topics
 
@@ -119,7 +120,7 @@ class Asking:
             count = _number(values["partitions"], (1, _INT32[1]), wording)
         if _flag(values, "event_sourcing"):
             raise Bad("unsupported feature=event_sourcing", ErrorCode.UNSUPPORTED)
-        config = calls.TopicConfig(idempotent=_flag(values, "idempotent"))
+        config = _settings(values)
         request = calls.CreateTopic(
             topic, count, namespace, config=config, if_exists=calls.IfExists.GROW
         )
@@ -160,7 +161,7 @@ class Asking:
             record = one_record(message)
             create = self._create
             request = calls.Produce(topic, record, namespace=namespace, create_partitions=create)
-            return Asked(tag, request)
+            return Asked(tag, _once(request, message))
         if not (producer := values.get("producerId", b"")):
             raise Bad("missing_producer_id command=PUBLISH")
         acks = ACKS.get(values.get("acks", b""))
@@ -183,7 +184,9 @@ class Asking:
         partition = route if isinstance(route, int) else 0
         ack = AckTag(tag.topic, partition, producer, epoch, sequence, sequence, is_object=False)
         ack.droppable = acks is calls.Acks.NONE
-        return Asked(ack, calls.Produce(topic, batch, route, namespace, acks, self._create))
+        idempotent = _flag(values, "isIdempotent")
+        request = calls.Produce(topic, batch, route, namespace, acks, self._create, idempotent)
+        return Asked(ack, request)
 
     # ------------------------------------------------------------ reading
 
@@ -363,12 +366,26 @@ def _number(value: bytes, bounds: tuple[int, int], wording: str) -> int:
 
 
 def _flag(values: dict[str, bytes], name: str) -> bool:
-    if name not in values:
-        return False
-    flag = _BOOLS.get(values[name].lower())
-    if flag is None:
-        raise Bad(f'invalid_{name} reason="must be true or false"')
-    return flag
+    try:
+        return flag_of(values, name)
+    except BadSetting as bad:
+        raise Bad(str(bad)) from None
+
+
+def _settings(values: dict[str, bytes]) -> calls.TopicConfig:
+    try:
+        return config_of(values)
+    except BadSetting as bad:
+        raise Bad(str(bad)) from None
+
+
+def _once(request: calls.Produce, payload: bytes) -> calls.Produce:
+    """A publish of the document: the topic's window of payloads applies. What is long is read in a
+    thread, and its digest made there."""
+    request.dedupe = True
+    if len(payload) > HASHED_HERE_MAX:
+        request.digest = digest_of(payload)
+    return request
 
 
 def _topic(command: Command, tag: Tag, missing: str = "") -> tuple[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.codecs.base import Asked, Refused
 from dragoman.codecs.cursus.columns import headers_of, to_batch
@@ -60,8 +60,18 @@ def is_document(data: bytes, at: int, end: int) -> bool:
     return _TEXT_PARTITION.fullmatch(partition) is not None and data[place + 2 + size] == 0
 
 
-def decode(data: bytes, at: int, end: int) -> tuple[bytes, int, bytes, RecordBatch]:
-    """Topic, partition, acks and messages of a batch in any layout.
+class Decoded(NamedTuple):
+    """A batch in any layout."""
+
+    topic: bytes
+    partition: int
+    acks: bytes
+    idempotent: bool
+    batch: RecordBatch
+
+
+def decode(data: bytes, at: int, end: int) -> Decoded:
+    """Takes a batch in any layout apart.
 
     Raises:
         BadBatch: It is in none, or has too many messages.
@@ -72,7 +82,8 @@ def decode(data: bytes, at: int, end: int) -> tuple[bytes, int, bytes, RecordBat
             _check_count(document.count)
             columns = cursus_document.decode_records(data, records_at, end, document.count)
             batch = to_batch(columns, headers_of(columns))
-            return document.topic, int(document.partition), document.acks, batch
+            partition = int(document.partition)
+            return Decoded(document.topic, partition, document.acks, document.idempotent, batch)
         except Malformed as malformed:
             raise _undecodable(malformed, at) from None
     try:
@@ -80,14 +91,12 @@ def decode(data: bytes, at: int, end: int) -> tuple[bytes, int, bytes, RecordBat
         _check_count(head.count)
         columns_l3 = cursus_l3.decode_records(data, records_at, end, head.count)
         batch = to_batch(columns_l3, headers_of(columns_l3))
-        return head.topic, head.partition, head.acks, batch
+        return Decoded(head.topic, head.partition, head.acks, head.idempotent, batch)
     except (Malformed, BadBatch) as newest:
         return _decode_older(data, at, end, newest)
 
 
-def _decode_older(
-    data: bytes, at: int, end: int, newest: Malformed | BadBatch
-) -> tuple[bytes, int, bytes, RecordBatch]:
+def _decode_older(data: bytes, at: int, end: int, newest: Malformed | BadBatch) -> Decoded:
     """The batch in L2 or L1; where it is neither, the refusal is that of the newest layout."""
     for kernel in (cursus_l2, cursus_l1):
         try:
@@ -96,7 +105,8 @@ def _decode_older(
             columns = kernel.decode_records(data, records_at, end, head.count)
         except (Malformed, BadBatch):
             continue
-        return head.topic, head.partition, head.acks, to_batch(columns, None)
+        idempotent = isinstance(head, cursus_l2.Head) and head.idempotent
+        return Decoded(head.topic, head.partition, head.acks, idempotent, to_batch(columns, None))
     if isinstance(newest, BadBatch):
         raise newest
     raise _undecodable(newest, at)
@@ -116,7 +126,7 @@ def ask(data: bytes, at: int, end: int, create_partitions: int) -> Heard:
     """The produce that a batch asks for."""
     tag = AckTag()
     try:
-        topic, partition, acks, batch = decode(data, at, end)
+        topic, partition, acks, idempotent, batch = decode(data, at, end)
         tag.partition = partition
         try:
             tag.topic = topic.decode()
@@ -136,7 +146,9 @@ def ask(data: bytes, at: int, end: int, create_partitions: int) -> Heard:
         tag.seq_start = batch.sequence_at(0) or 0
         tag.seq_end = batch.sequence_at(last) or 0
         namespace, name = split_flat(tag.topic)
-        request = calls.Produce(name, batch, partition, namespace, meant, create_partitions)
+        request = calls.Produce(
+            name, batch, partition, namespace, meant, create_partitions, idempotent
+        )
     except BadBatch as bad:
         tag.wording = bad.wording
         return Refused(tag, Failure(bad.code, bad.wording.partition(" ")[0]))

@@ -124,11 +124,8 @@ class CursusCodec:
 
     def _is_much(self, data: bytes, begin: int, end: int) -> bool:
         """Whether a frame takes longer than the others may wait."""
-        first = data[begin : begin + 2]
-        if first == MAGIC:
+        if data[begin : begin + 2] != GZIP:
             return end - begin > _OFFLOAD_BYTES
-        if first != GZIP:
-            return False
         return max(end - begin, declared_bytes(data[begin:end])) > _OFFLOAD_BYTES
 
     def _body(self, body: bytes) -> list[Heard]:
@@ -174,7 +171,9 @@ class CursusCodec:
         """Renders a reply."""
         if type(reply) is calls.Produced:
             if isinstance(tag, AckTag):
-                last = reply.base_offset + reply.count - 1
+                last = reply.last_offset
+                if last is None:
+                    last = reply.base_offset + reply.count - 1
                 return Sent((frame(translate.ack(tag, last, self._leader)),))
             return Sent((frame("OK"),))
         assert isinstance(tag, Tag), "only what writes has another tag"

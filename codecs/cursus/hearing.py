@@ -11,6 +11,7 @@ import orjson
 
 from dragoman.codecs.base import ProtocolError
 from dragoman.codecs.cursus.columns import headers_of, to_batch
+from dragoman.codecs.cursus.setting import config_of
 from dragoman.codecs.kernels import cursus_l3
 from dragoman.codecs.malformed import Malformed
 from dragoman.core import calls
@@ -189,15 +190,15 @@ def _produced(request: calls.Produce, body: bytes) -> Reply | Failure:
         raise ProtocolError("last_offset is not a number")
     count = request.batch.count
     partition = request.route if isinstance(request.route, int) else -1
-    return calls.Produced(partition, last - count + 1, count)
+    return calls.Produced(partition, max(last - count + 1, -1), count)
 
 
 def _understand(request: Request, text: str, fields: dict[str, str]) -> Reply:
     match request:
         case calls.CreateTopic():
-            return calls.TopicCreated(described(fields["topic"], int(fields["partitions"])))
+            return calls.TopicCreated(_told(fields))
         case calls.DescribeTopic():
-            return calls.TopicDescribed(described(fields["topic"], int(fields["partitions"])))
+            return calls.TopicDescribed(_told(fields))
         case calls.DeleteTopic():
             return calls.TopicDeleted(*split_flat(fields["topic"]))
         case calls.ListTopics():
@@ -218,6 +219,12 @@ def _understand(request: Request, text: str, fields: dict[str, str]) -> Reply:
         case calls.LeaveGroup():
             return calls.GroupLeft(fields["member"], fields["left"] == "true")
     raise ProtocolError(f"not a reply to {type(request).__name__}: {text[:64]!r}")
+
+
+def _told(fields: dict[str, str]) -> calls.TopicDescription:
+    topic = described(fields["topic"], int(fields["partitions"]))
+    topic.config = config_of({name: value.encode() for name, value in fields.items()})
+    return topic
 
 
 def described(name: str, partitions: int) -> calls.TopicDescription:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from dragoman.codecs.base import Unsayable
 from dragoman.codecs.cursus.asking import RECORDS_MAX
 from dragoman.codecs.cursus.columns import SHORT_MAX, render
+from dragoman.codecs.cursus.setting import words_of
 from dragoman.codecs.cursus.wire import COUNT_MAX
 from dragoman.codecs.kernels import cursus_l3
 from dragoman.core import calls
@@ -96,6 +97,8 @@ def _produce(request: calls.Produce) -> list[Buffer]:
         raise Unsayable("a Cursus batch has at least one message")
     if batch.count > COUNT_MAX:
         raise Unsayable(f"a Cursus batch has at most {COUNT_MAX} messages")
+    if request.dedupe:
+        raise Unsayable("in Cursus only the document's publishes have a window of payloads")
     topic = topic_of(request.namespace, request.topic)
     if not isinstance(request.route, int):
         return _publish(request, topic)
@@ -105,7 +108,7 @@ def _produce(request: calls.Produce) -> list[Buffer]:
         topic.encode(),
         request.route,
         _ACKS[request.acks],
-        False,
+        request.idempotent,
         batch.sequence_at(0) or 0,
         batch.sequence_at(batch.count - 1) or 0,
         batch.count,
@@ -210,12 +213,10 @@ def _create(request: calls.CreateTopic) -> dict[str, object]:
         raise Unsayable("Cursus names topics; it has no numbers for them")
     if request.if_exists is not calls.IfExists.GROW:
         raise Unsayable("a Cursus CREATE of a topic that exists adds partitions")
-    if config.retention_ms or config.retention_bytes:
-        raise Unsayable("a Cursus CREATE names no retention")
     return {
         "topic": topic_of(request.namespace, request.topic),
         "partitions": request.partitions,
-        "idempotent": "true" if config.idempotent else None,
+        **words_of(config),
     }
 
 

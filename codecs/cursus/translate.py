@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from dragoman.codecs.cursus.setting import words_of
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.name import flat_name
 
@@ -234,10 +235,10 @@ def topic_line(topic: calls.TopicDescription, tag: Tag, address: str) -> str:
     """The answer of CREATE, METADATA and LIST of one topic."""
     count = len(topic.partitions)
     line = f"OK topic={tag.topic} partitions={count}"
-    if tag.command != "METADATA":
-        return line
-    leaders = ",".join([address] * count)
-    return f"{line} leaders={leaders} epochs={','.join(['0'] * count)}"
+    if tag.command == "METADATA":
+        leaders = ",".join([address] * count)
+        line = f"{line} leaders={leaders} epochs={','.join(['0'] * count)}"
+    return " ".join([line, *[f"{name}={word}" for name, word in words_of(topic.config).items()]])
 
 
 def topics_line(listed: calls.TopicsListed) -> str:

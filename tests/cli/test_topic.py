@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def wired() -> Iterator[WiredServer]:
-    with WiredServer("iggy", "rustlog") as server:
+    with WiredServer("iggy", "rustlog", "cursus") as server:
         yield server
 
 
@@ -40,6 +40,41 @@ def test_a_topic_lives_from_create_to_delete(wired: WiredServer, capfd: Any) -> 
     assert made == listed == {"topic": "lives", "partitions": 2}
     assert [partition["high_watermark"] for partition in described["partitions"]] == [0, 0]
     assert deleted == {"topic": "lives", "deleted": True}
+
+
+def test_settings_are_made_and_shown(wired: WiredServer, capfd: Any) -> None:
+    at = Where("cursus", port=wired.ports["cursus"])
+    made = topic.create(
+        "settled",
+        partitions=2,
+        retention="7d",
+        retention_bytes="1KiB",
+        compact=True,
+        tombstone="24h",
+        idempotent=True,
+        dedupe="30m",
+        at=at,
+    )
+    assert made == 0
+    assert topic.describe("settled", at=at) == 0
+    told = {
+        "retention_ms": 604_800_000,
+        "retention_bytes": 1024,
+        "idempotent": True,
+        "compact": True,
+        "tombstone_ms": 86_400_000,
+        "dedupe_ms": 1_800_000,
+    }
+    for row in rows(capfd):
+        assert {name: row[name] for name in told} == told
+
+
+def test_a_setting_that_cannot_be_read_or_said_is_code_2(wired: WiredServer, capfd: Any) -> None:
+    at = Where("iggy", port=wired.ports["iggy"])
+    assert topic.create("never", dedupe="soon", at=at) == 2
+    assert "'soon' is not a time" in capfd.readouterr().err
+    assert topic.create("never", dedupe="30m", at=at) == 2
+    assert "iggy cannot say this" in capfd.readouterr().err
 
 
 def test_what_the_dialect_has_no_words_for_is_code_2(wired: WiredServer, capfd: Any) -> None:

@@ -48,6 +48,7 @@ def batch(
     topic: bytes = b"t",
     partition: int = 0,
     acks: bytes = b"1",
+    idempotent: bool = False,
 ) -> bytes:
     place: Any = str(partition).encode() if layout == "document" else partition
     built: bytes = wire.LAYOUTS[layout].build(
@@ -55,7 +56,7 @@ def batch(
             "topic": topic,
             "partition": place,
             "acks": acks,
-            "idempotent": False,
+            "idempotent": idempotent,
             "seq_start": messages[0]["seq_num"] if messages else 0,
             "seq_end": messages[-1]["seq_num"] if messages else 0,
             "messages": messages,

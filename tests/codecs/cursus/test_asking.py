@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from dragoman.codecs.base import Asked, Facts, Refused
+from dragoman.codecs.base import Asked, Facts, Offload, Refused
 from dragoman.codecs.cursus.codec import CursusCodec
 from dragoman.codecs.cursus.dialect import DIALECT
 from dragoman.codecs.cursus.translate import Style
 from dragoman.codecs.rendering import RenderingCache
 from dragoman.core import calls
 from dragoman.core.calls import Whence
+from dragoman.core.dedupe import HASHED_HERE_MAX, digest_of
 from support.cursus import framed
 
 
@@ -35,6 +36,8 @@ def asked(text: str | bytes, **options: Any) -> Asked:
 
 def refused(text: str | bytes) -> str:
     heard = codec().receive(framed(text))[0]
+    if isinstance(heard, Offload):
+        heard = heard.call()[0]
     assert isinstance(heard, Refused), heard
     wording: str = heard.tag.wording
     return wording
@@ -91,6 +94,35 @@ def test_idempotent_is_kept_with_the_topic() -> None:
     assert isinstance(request, calls.CreateTopic)
     assert request.config.idempotent
     assert request.if_exists is calls.IfExists.GROW
+
+
+def test_only_publishes_of_the_document_have_a_window_of_payloads() -> None:
+    for text, dedupe in (
+        ("PUBLISH t x", True),
+        (b"\0\1tx", True),
+        ("PUBLISH topic=t producerId=p message=x", False),
+    ):
+        request = asked(text).request
+        assert isinstance(request, calls.Produce)
+        assert (request.dedupe, request.digest) == (dedupe, b"")
+
+
+@pytest.mark.parametrize("begins", [b"PUBLISH t ", b"\0\1t"])
+def test_a_long_payload_is_hashed_in_a_thread(begins: bytes) -> None:
+    payload = bytes(HASHED_HERE_MAX + 1)
+    (heard,) = codec().receive(framed(begins + payload))
+    assert isinstance(heard, Offload)
+    (produce,) = heard.call()
+    assert isinstance(produce, Asked)
+    assert isinstance(produce.request, calls.Produce)
+    assert produce.request.digest == digest_of(payload)
+
+
+def test_a_publish_says_whether_it_is_idempotent() -> None:
+    for tail, idempotent in (("", False), ("isIdempotent=true ", True)):
+        request = asked(f"PUBLISH topic=t producerId=p {tail}message=x").request
+        assert isinstance(request, calls.Produce)
+        assert request.idempotent is idempotent
 
 
 def test_a_publish_names_its_partition_or_its_key_or_neither() -> None:

@@ -43,6 +43,24 @@ def test_every_layout_asks_for_the_same_produce(layout: str) -> None:
     assert tag == AckTag("ns/t", 3, b"p", 4, 5, 7)
 
 
+@pytest.mark.parametrize(
+    ("layout", "flag", "idempotent"),
+    [
+        ("l3", True, True),
+        ("l2", True, True),
+        ("document", True, True),
+        ("l3", False, False),
+        ("l1", True, False),
+    ],
+)
+def test_a_batch_is_idempotent_where_its_head_says_so(
+    layout: str, flag: bool, idempotent: bool
+) -> None:
+    request = asked(batch([message(payload=b"some")], layout=layout, idempotent=flag)).request
+    assert isinstance(request, calls.Produce)
+    assert request.idempotent is idempotent
+
+
 @pytest.mark.parametrize("partition", [0, 9, 10, 255, 256, 65_535, 2_147_483_647, -1])
 def test_the_layouts_are_told_apart_by_any_partition(partition: int) -> None:
     for layout in ("l3", "document"):
