@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?= ./data
 
-.PHONY: help serve test lint format bench crash fuzz kernels interop interop-build clean
+.PHONY: help serve test lint format bench crash simulation fuzz kernels interop interop-build clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -51,6 +51,10 @@ bench: $(VENV)/.test ## Measure throughput and latency; prints one table
 crash: $(VENV)/.test ## The long form of the crash tests: 2,000 kills, 4,000 power cuts (about an hour)
 	CRASH_KILLS=$${CRASH_KILLS:-2000} CRASH_POINTS=$${CRASH_POINTS:-4000} CRASH_FLIP_STEP=1 \
 		$(BIN)/python -m pytest tests/crash tests/core/storage -o timeout=0
+
+simulation: $(VENV)/.test ## The long form of the simulation: 50,000 runs of 200 requests (about an hour)
+	SIMULATION_SEEDS=$${SIMULATION_SEEDS:-50000} \
+		$(BIN)/python -m pytest tests/simulation -o timeout=0
 
 fuzz: $(VENV)/.test ## The long form of the fuzz tests: 1,000,000 inputs a dialect (about an hour)
 	FUZZ_INPUTS=$${FUZZ_INPUTS:-1000000} FUZZ_LIVE_INPUTS=$${FUZZ_LIVE_INPUTS:-50000} \

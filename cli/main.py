@@ -20,6 +20,7 @@ app.command("dragoman.cli.produce:produce", name="produce", help="Write records.
 app.command("dragoman.cli.consume:consume", name="consume", help="Read records.")
 app.command("dragoman.cli.verify:verify", name="verify", help="Check a data directory.")
 app.command("dragoman.cli.recover:recover", name="recover", help="Open a damaged directory.")
+app.command("dragoman.cli.sim:sim", name="sim", help="Play simulated runs and check them.")
 
 
 def _version() -> str:

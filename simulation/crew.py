@@ -1,0 +1,48 @@
+"""Who takes part in a run: drawn from its seed, of mixed dialects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dragoman.simulation.actor import SPOKEN
+from dragoman.simulation.admin import Admin
+from dragoman.simulation.committer import Committer
+from dragoman.simulation.member import Member
+from dragoman.simulation.reader import Follower, Reader
+from dragoman.simulation.writer import Writer
+
+if TYPE_CHECKING:
+    from dragoman.simulation.actor import Actor, World
+
+GROUPS = ("ga", "gb")
+
+
+def make_crew(world: World) -> list[Actor]:
+    """The actors of a run."""
+    random = world.random
+    actors: list[Actor] = [
+        *(_writer(world, number) for number in range(random.randint(2, 4))),
+        *(_reader(world, number) for number in range(random.randint(1, 3))),
+        *(Follower(f"follower{number}", world) for number in range(random.randint(0, 2))),
+        *(_committer(world, number) for number in range(random.randint(1, 2))),
+    ]
+    for number, name in enumerate(world.stable[:2]):
+        for index in range(random.randint(0, 3)):
+            spoken = random.choice(("v1", "cursus"))
+            actors.append(Member(f"member{number}{index}", world, spoken, name, GROUPS[number]))
+    actors.append(Admin("admin0", world, random.choice(("cursus", "iggy")), world.fleeting))
+    if random.random() < 0.5:
+        actors.append(Admin("admin1", world, random.choice(SPOKEN), []))
+    return actors
+
+
+def _writer(world: World, number: int) -> Actor:
+    return Writer(f"writer{number}", world, world.random.choice(SPOKEN))
+
+
+def _reader(world: World, number: int) -> Actor:
+    return Reader(f"reader{number}", world, world.random.choice(SPOKEN))
+
+
+def _committer(world: World, number: int) -> Actor:
+    return Committer(f"committer{number}", world, world.random.choice(SPOKEN), 2)

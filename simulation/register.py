@@ -1,0 +1,89 @@
+"""Committed offsets as a run knows them: registers that several clients write and read.
+
+A commit takes effect at some time between its asking and its answer; one without an answer may have
+done so at any time, or never. A read is wrong where no order of effects explains it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dragoman.simulation.rule import Broken, Rule
+
+if TYPE_CHECKING:
+    from dragoman.simulation.model import Topic
+
+
+class Commit:
+    """One commit.
+
+    Attributes:
+        asked: The step at which it was asked for.
+        done: The step by which it had taken effect, or None where nobody knows of it.
+    """
+
+    __slots__ = ("asked", "done", "offset")
+
+    def __init__(self, offset: int | None, asked: int, done: int | None = None) -> None:
+        self.offset = offset
+        self.asked = asked
+        self.done = done
+
+
+class Register:
+    """The committed offset of one group and partition."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._commits = [Commit(None, -1, -1)]
+
+    def asks(self, offset: int, step: int) -> Commit:
+        """Somebody asks to commit."""
+        commit = Commit(offset, step)
+        self._commits.append(commit)
+        return commit
+
+    def forget(self, commit: Commit) -> None:
+        """The commit was refused: it never took effect."""
+        self._commits.remove(commit)
+
+    def reads(self, told: tuple[int | None, ...], asked: int, step: int) -> None:
+        """Somebody who asked at step `asked` is told one of these offsets at `step`."""
+        found = [commit for commit in self._commits if commit.offset in told]
+        found = [commit for commit in found if commit.asked < step and self._stands(commit, asked)]
+        if not found:
+            raise Broken(
+                Rule.COMMIT,
+                f"{self._name} reads {told[0]}; committed were "
+                f"{[(c.offset, c.asked, c.done) for c in self._commits[-6:]]}",
+            )
+        if len(found) == 1 and (found[0].done is None or found[0].done > step):
+            found[0].done = step
+
+    def _stands(self, commit: Commit, asked: int) -> bool:
+        """Whether it may still have been the last one at step `asked`."""
+        if commit.done is None:
+            return True
+        return not any(
+            later.done is not None and later.asked > commit.done and later.done < asked
+            for later in self._commits
+        )
+
+
+class Registers:
+    """The registers of all groups."""
+
+    def __init__(self) -> None:
+        self._registers: dict[tuple[str, int, str, str, int], Register] = {}
+
+    def of(self, topic: Topic, kind: str, group: str, partition: int) -> Register:
+        """The register of a group's partition; a topic made again begins anew."""
+        key = (topic.name, topic.epoch, kind, group, partition)
+        register = self._registers.get(key)
+        if register is None:
+            name = f"{kind} {group} of {topic.name}/{partition}"
+            register = self._registers[key] = Register(name)
+        return register
+
+    def __len__(self) -> int:
+        return len(self._registers)

@@ -1,0 +1,224 @@
+"""Five hundred simulated runs hold every rule, a seed plays the same run everywhere, and the rules
+bite: an engine broken on purpose is found out within a few seeds.
+
+`SIMULATION_SEEDS` sets how many runs, `SIMULATION_SEED` the first, `SIMULATION_OPERATIONS` how long
+they are.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dragoman.core.batch import RecordBatch
+from dragoman.core.calls import OffsetKind
+from dragoman.core.change import OffsetPut
+from dragoman.core.coordinator import Coordinator
+from dragoman.core.directory import Directory
+from dragoman.core.engine import Engine
+from dragoman.core.fetch import Fetching
+from dragoman.core.follow import Following
+from dragoman.core.group import Group
+from dragoman.core.outcome import Outcome
+from dragoman.core.produce import Producing
+from dragoman.core.storage.disk_store import DiskStore
+from dragoman.core.waiting import Waiting
+from dragoman.simulation.run import run
+from support.effort import effort
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SEEDS = effort("SIMULATION_SEEDS", 500)
+FIRST = effort("SIMULATION_SEED", 0)
+OPERATIONS = effort("SIMULATION_OPERATIONS", 200)
+PROCESSES = os.cpu_count() or 2
+BROKEN_SEEDS_MAX = 100
+"""A broken engine has to be found out within so many seeds."""
+LOSSES = {"LOST", "CHANGED", "VISIBLE", "WATERMARK", "COMMIT", "DENSE"}
+"""As what a loss shows, by whoever looks first."""
+
+
+def play(first: int, seeds: int, operations: int = OPERATIONS, **environment: str) -> Any:
+    """A process of its own that plays runs."""
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "dragoman.cli.main", "sim"),
+            *("--seed", str(first), "--seeds", str(seeds), "--operations", str(operations)),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | environment,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+def test_every_rule_holds_in_every_run() -> None:
+    share = -(-SEEDS // PROCESSES)
+    firsts = range(FIRST, FIRST + SEEDS, share)
+    players = [play(first, min(share, FIRST + SEEDS - first)) for first in firsts]
+    told = [player.communicate()[0] for player in players]
+    stories = [text for text in told if " broke " in text]
+    assert not stories, "".join(stories)
+    assert sum([text.count(": held (") for text in told]) == SEEDS
+    assert [player.returncode for player in players] == [0] * len(players)
+
+
+def test_a_seed_plays_the_same_run_in_every_process() -> None:
+    players = [play(3, 6, 100, PYTHONHASHSEED=salt) for salt in ("1", "2")]
+    one, other = [player.communicate()[0] for player in players]
+    assert one == other
+    assert one.count(": held (") == 6
+
+
+def test_a_seed_plays_the_same_run_after_others() -> None:
+    alone = run(11, 60)
+    run(12, 60)
+    assert run(11, 60) == alone
+
+
+# ---------------------------------------------------------------- engines that are broken
+
+
+def found_out(operations: int = 150) -> str:
+    """The rule that a broken engine breaks first."""
+    for seed in range(BROKEN_SEEDS_MAX):
+        report = run(seed, operations)
+        if not report.held:
+            return report.broken
+    return "nothing"
+
+
+def acknowledges_early(patch: pytest.MonkeyPatch) -> None:
+    def hold(self: Waiting, client: Any, reply: Any, sequence: int, *rest: Any) -> Outcome:
+        return Outcome(reply)
+
+    patch.setattr(Waiting, "hold", hold)
+
+
+def never_syncs(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(DiskStore, "_due_syncs", lambda self, fd, records, now: [])
+
+
+def reveals_unsynced_records(patch: pytest.MonkeyPatch) -> None:
+    take = Engine.take_flush
+
+    def early(self: Engine) -> Any:
+        flush: Any = take(self)
+        for topic in self._directory.topics.values():
+            for partition in topic.partitions:
+                partition.high_watermark = partition.state.next_offset
+        return flush
+
+    patch.setattr(Engine, "take_flush", early)
+
+
+def drops_a_batch(patch: pytest.MonkeyPatch) -> None:
+    append = DiskStore.append_batch
+    count = [0]
+
+    def lossy(self: DiskStore, topic_id: int, partition: int, batch: Any) -> int:
+        count[0] += 1
+        if count[0] % 15 == 0:
+            return self._sequence
+        return append(self, topic_id, partition, batch)
+
+    patch.setattr(DiskStore, "append_batch", lossy)
+
+
+def appends_twice(patch: pytest.MonkeyPatch) -> None:
+    whole = Producing._append_whole
+    count = [0]
+
+    def twice(self: Producing, partition: Any, batch: Any, now: Any) -> Any:
+        count[0] += 1
+        if count[0] % 15 == 0:
+            whole(self, partition, RecordBatch(batch.count, batch.values, origin=batch.origin), now)
+        return whole(self, partition, batch, now)
+
+    patch.setattr(Producing, "_append_whole", twice)
+
+
+def forgets_commits(patch: pytest.MonkeyPatch) -> None:
+    apply = Directory.apply
+
+    def forgetful(self: Directory, change: Any) -> int:
+        if isinstance(change, OffsetPut) and change.kind == OffsetKind.GROUP.value:
+            self.catalog.apply(change)
+            return self._store.revealed_sequence
+        return apply(self, change)
+
+    patch.setattr(Directory, "apply", forgetful)
+
+
+def accepts_stale_commits(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Coordinator, "check_commit", lambda self, request, now: 0)
+
+
+def gives_everyone_everything(patch: pytest.MonkeyPatch) -> None:
+    deal = Group.deal
+
+    def generous(self: Group, partition_count: int, generations: int = 1) -> None:
+        deal(self, partition_count, generations)
+        for member in self.members.values():
+            member.partitions = range(partition_count)
+
+    patch.setattr(Group, "deal", generous)
+
+
+def loses_answers(patch: pytest.MonkeyPatch) -> None:
+    take = Waiting.take_ready
+    count = [0]
+
+    def forgetful(self: Waiting) -> list[Outcome]:
+        ready = take(self)
+        count[0] += len(ready)
+        return ready[1:] if ready and count[0] % 20 == 0 else ready
+
+    patch.setattr(Waiting, "take_ready", forgetful)
+
+
+def keeps_follows_of_the_gone(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Following, "cancel", lambda self, outcome: None)
+
+
+def forgets_deadlines(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Fetching, "expire", lambda self, now: None)
+
+
+def raises(patch: pytest.MonkeyPatch) -> None:
+    def broken(self: Engine, outcome: Outcome, now: Any) -> None:
+        raise RuntimeError("out of order")
+
+    patch.setattr(Engine, "pull", broken)
+
+
+@pytest.mark.parametrize(
+    ("mutate", "rules"),
+    [
+        (acknowledges_early, LOSSES),
+        (never_syncs, LOSSES | {"REFUSED", "GENERATION"}),
+        (reveals_unsynced_records, {"CHANGED", "VISIBLE", "WATERMARK", "DENSE", "ANSWER"}),
+        (drops_a_batch, {"DENSE", "LOST", "VISIBLE", "WATERMARK", "CHANGED"}),
+        (appends_twice, {"DUPLICATE", "DENSE", "LOST"}),
+        (forgets_commits, {"COMMIT"}),
+        (accepts_stale_commits, {"FENCED"}),
+        (gives_everyone_everything, {"OWNER"}),
+        (loses_answers, {"ANSWER"}),
+        (keeps_follows_of_the_gone, {"LEAK"}),
+        (forgets_deadlines, {"ANSWER"}),
+        (raises, {"FAULT"}),
+    ],
+)
+def test_a_broken_engine_is_found_out(
+    mutate: Callable[[pytest.MonkeyPatch], None],
+    rules: set[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mutate(monkeypatch)
+    assert found_out() in rules
