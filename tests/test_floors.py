@@ -142,6 +142,7 @@ CROSS_CUTTING = {
     "test_every_dialect",
     "test_contract",
     "test_matrix",
+    "test_watermark",
     "test_crash_points",
     "test_exactly_once",
     "test_damage",
