@@ -7,8 +7,9 @@ request and nobody who waits.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING
+
+from dragoman.core.due import Due
 
 if TYPE_CHECKING:
     from dragoman.core.clock import Now
@@ -67,8 +68,7 @@ class Replicas:
         self.in_sync_min = options.in_sync_min
         self.tracked: dict[Partition, None] = {}
         self._mono_us = 0
-        self._due: list[tuple[int, int, Partition]] = []
-        self._count = 0
+        self._due: Due[Partition] = Due()
 
     def track(self, partition: Partition) -> Replication:
         """What is kept of the partition, from now on."""
@@ -82,6 +82,7 @@ class Replicas:
     def forget(self, partition: Partition) -> None:
         """The partition is gone."""
         self.tracked.pop(partition, None)
+        self._due.forget(partition)
 
     def in_sync(self, partition: Partition) -> tuple[int, ...]:
         """The replicas in sync, by number; always with this server."""
@@ -137,13 +138,9 @@ class Replicas:
     def take_stale(self, now: Now) -> list[Partition]:
         """The partitions of which a replica has grown stale since the last call."""
         self._mono_us = now.mono_us
-        due = self._due
         stale: list[Partition] = []
-        while due and due[0][0] <= now.mono_us:
-            partition = heappop(due)[2]
-            kept = partition.replication
-            if kept is None or partition.dropped:
-                continue
+        for partition in self._due.take_due(now.mono_us):
+            kept = self.track(partition)
             kept.is_due = False
             times = [one.reported_us for one in kept.replicas.values() if self._is_fresh(one)]
             if times:
@@ -154,8 +151,7 @@ class Replicas:
 
     def _put_due(self, partition: Partition, kept: Replication, reported_us: int) -> None:
         kept.is_due = True
-        self._count += 1
-        heappush(self._due, (reported_us + self._timeout_us, self._count, partition))
+        self._due.put(partition, reported_us + self._timeout_us)
 
     def _is_fresh(self, replica: Replica) -> bool:
         return self._mono_us - replica.reported_us < self._timeout_us

@@ -164,7 +164,7 @@ def test_a_partition_that_went_is_never_stale() -> None:
     bench = Bench()
     bench.append(1)
     bench.report(1, 1)
-    bench.partition.dropped = True
+    bench.replicas.forget(bench.partition)
     assert bench.replicas.take_stale(Now(0, 1 << 60)) == []
 
 
