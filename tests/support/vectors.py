@@ -7,8 +7,8 @@ They are data, `specs/<dialect>/vectors/*.json`: an object whose "vectors" lists
 * "engine": the engine's options, if any;
 * "steps": each with one action - "send": bytes, "advance": seconds, or "hang_up": true - and then
   "expect": the bytes that answer it (none where it is missing), and "closed": true where the server
-  has closed the connection by then. "on" names a connection other than the first, and "dialect" what
-  it speaks, if something else.
+  has closed the connection by then. "on" names a connection other than the first, and "dialect"
+  what it speaks, if something else.
 
 Bytes are {"hex": "..."}, {"text": "..."} (UTF-8) or {"framed": "..."} (text behind its length as a
 big-endian u32), or a list of such pieces.
