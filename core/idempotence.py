@@ -8,7 +8,7 @@ neighbouring records of one producer and epoch; a producer that writes alone has
 
 from __future__ import annotations
 
-from itertools import islice, repeat
+from itertools import islice, repeat, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.core.catalog import RANGES_MAX, ProducerState
@@ -31,9 +31,9 @@ NAME_BYTES_MAX = 255
 """The longest name of an idempotent producer: names stay in memory for as long as they count."""
 SWEEP_US = 10_000_000
 """How often producers that have been idle for too long are looked for."""
-PARTITIONS_PER_TICK = 64
-PRODUCERS_PER_TICK = 8192
-"""What one tick of a sweep looks at, so that no tick takes long."""
+PRODUCERS_PER_TICK = 1024
+SCANNED_PER_TICK = 8192
+"""What one tick of a sweep forgets and looks at, so that no tick takes long."""
 
 
 class Run(NamedTuple):
@@ -217,32 +217,33 @@ class Idempotence:
                 return
             self._sweep_at_us = now.mono_us + SWEEP_US
             self._sweep_before_us = max(now.wall_us - self._idle_us, 1)
-        before_us = self._sweep_before_us
-        left = PRODUCERS_PER_TICK
-        for partition, name in list(islice(self._idlest, PARTITIONS_PER_TICK)):
-            producer = partition.state.producers.get(name)
-            if producer is None:
-                continue  # it went with another of its partition
-            if producer.last_us >= before_us:
-                break
-            left -= len(partition.state.producers)
-            self._expire(partition, before_us)
-            if left <= 0:
-                return
-        else:
-            if self._idlest:
-                return
-        self._sweep_before_us = 0
+        keys = list(islice(self._idlest, PRODUCERS_PER_TICK))
+        idle = list(takewhile(self._is_idle, keys))
+        is_whole = self._forget(idle, SCANNED_PER_TICK)
+        if is_whole and len(idle) < PRODUCERS_PER_TICK:
+            self._sweep_before_us = 0
+
+    def _is_idle(self, key: tuple[Partition, str]) -> bool:
+        partition, name = key
+        return partition.state.producers[name].last_us < self._sweep_before_us
 
     def _make_room(self) -> None:
         """Forgets the idlest; some at once, since each time all of a partition are looked at."""
-        wanted = max(self._producers_max // 64, 1)
-        oldest = list(islice(self._idlest, wanted))
+        wanted = max(self._producers_max // 256, 1)
+        self._forget(list(islice(self._idlest, wanted)), self._producers_max)
+
+    def _forget(self, keys: list[tuple[Partition, str]], scanned_max: int) -> bool:
+        """Forgets these, the idlest of all, partition by partition; returns whether that took no
+        more than looking at about so many producers, and all are forgotten."""
         bounds: dict[Partition, int] = {}
-        for partition, name in oldest:
+        for partition, name in keys:
             bounds[partition] = partition.state.producers[name].last_us + 1
         for partition, before_us in bounds.items():
+            if scanned_max <= 0:
+                return False
+            scanned_max -= len(partition.state.producers)
             self._expire(partition, before_us)
+        return True
 
     def _expire(self, partition: Partition, before_us: int) -> None:
         idlest = self._idlest

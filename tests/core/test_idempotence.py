@@ -308,8 +308,9 @@ def test_an_idle_producer_is_unknown_and_begins_anew(log: Log) -> None:
     assert at(log, sent(1, b"a")) == (1, 1, 1)
 
 
-def test_idle_producers_are_swept_a_few_at_a_time(log: Log, monkeypatch: Any) -> None:
-    monkeypatch.setattr(idempotence, "PARTITIONS_PER_TICK", 1)
+@pytest.mark.parametrize("name", ["PRODUCERS_PER_TICK", "SCANNED_PER_TICK"])
+def test_idle_producers_are_swept_a_few_at_a_time(log: Log, monkeypatch: Any, name: str) -> None:
+    monkeypatch.setattr(idempotence, name, 1)
     for partition in (0, 1):
         for producer in (b"p", b"q"):
             at(log, sent(1, b"a", producer=producer), partition)

@@ -50,7 +50,8 @@ def client(request: pytest.FixtureRequest) -> Path:
 
 def produce(client: Path, server: Server, topic: str, **asked: Any) -> None:
     """Has the client send its thousand records, all of which must be acknowledged."""
-    asked = {"acks": "1", "keys": 0, "face": "sync", "prefix": "value-", "count": RECORDS, **asked}
+    usual = {"acks": "1", "keys": 0, "face": "sync", "prefix": "value-", "count": RECORDS}
+    asked = {**usual, "idempotent": False, **asked}
     steps = drive(
         client,
         PRODUCE,
@@ -129,6 +130,13 @@ def test_what_the_client_sends_is_read_once_and_in_order_in_every_dialect(
     check_whole(found)
     for dialect in ("v1", "iggy", "rustlog"):
         assert read_all(server, dialect, topic) == found
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_an_idempotent_client_is_taken_at_its_word(client: Path, server: Server, face: str) -> None:
+    topic = f"{client.parents[1].name}{face}-once"
+    produce(client, server, topic, face=face, acks="-1", idempotent=True)
+    check_whole(read_all(server, "cursus", topic))
 
 
 def test_the_clients_key_decides_the_partition(client: Path, server: Server) -> None:

@@ -1,7 +1,8 @@
 """Sends numbered records with the published Cursus client; prints one line of JSON a step.
 
 Run by an environment that holds one version of that client. The only argument is a JSON object:
-port, topic, partitions, acks, count, keys (how many different ones; 0 for none), face, prefix.
+port, topic, partitions, acks, count, keys (how many different ones; 0 for none), face, prefix,
+idempotent.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ config = ProducerConfig(
     brokers=[f"127.0.0.1:{asked['port']}"],
     partitions=asked["partitions"],
     acks=Acks(asked["acks"]),
+    idempotent=asked["idempotent"],
     linger_ms=5,
     batch_size=100,
 )
