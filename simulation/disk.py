@@ -10,7 +10,6 @@ cache lives on.
 from __future__ import annotations
 
 import errno
-import posixpath
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -232,8 +231,8 @@ class SimDisk:
             source.unsynced.append((old_name, None))
 
     def unlink(self, path: str) -> None:
-        directory, name = posixpath.split(path)
-        parent = self._find(directory)
+        steps, name = _split(path)
+        parent = self._at(steps)
         if not isinstance(parent, Directory) or name not in parent.entries:
             return
         if isinstance(parent.entries[name], Directory):
@@ -256,8 +255,8 @@ class SimDisk:
             at = found
 
     def remove_directory(self, path: str) -> None:
-        directory, name = posixpath.split(path)
-        parent = self._find(directory)
+        steps, name = _split(path)
+        parent = self._at(steps)
         found = parent.entries.get(name) if isinstance(parent, Directory) else None
         if isinstance(found, Inode):
             raise NotADirectoryError(errno.ENOTDIR, "is a file", path)
@@ -345,18 +344,21 @@ class SimDisk:
         return inode, path
 
     def _find(self, path: str) -> Inode | Directory | None:
+        return self._at(_steps(path))
+
+    def _at(self, steps: tuple[str, ...]) -> Inode | Directory | None:
         at: Inode | Directory | None = self.root
-        for name in _steps(path):
+        for name in steps:
             if not isinstance(at, Directory):
                 return None
             at = at.entries.get(name)
         return at
 
     def _parent(self, path: str) -> tuple[Directory, str]:
-        directory, name = posixpath.split(path)
-        parent = self._find(directory)
+        steps, name = _split(path)
+        parent = self._at(steps)
         if not isinstance(parent, Directory):
-            raise FileNotFoundError(errno.ENOENT, "no such directory", directory)
+            raise FileNotFoundError(errno.ENOENT, "no such directory", path)
         return parent, name
 
     def _total(self, at: Inode | Directory) -> int:
@@ -368,6 +370,12 @@ class SimDisk:
 @lru_cache(4096)
 def _steps(path: str) -> tuple[str, ...]:
     return tuple([name for name in path.split("/") if name not in ("", ".")])
+
+
+@lru_cache(4096)
+def _split(path: str) -> tuple[tuple[str, ...], str]:
+    steps = _steps(path)
+    return steps[:-1], steps[-1]
 
 
 def _bytes_of(inode: Inode) -> bytearray:

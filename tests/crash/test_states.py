@@ -21,7 +21,7 @@ from support.verdict import rule
 
 STATES = effort("CRASH_STATES", 100_000)
 DOUBLE = effort("CRASH_DOUBLE", 50)
-QUOTA = 2500
+QUOTA = 5000
 LIMIT = 12
 SEEDS_APART = 10_000
 
@@ -38,7 +38,7 @@ def test_every_state_that_a_power_cut_may_leave_was_promised() -> None:
             first, count = rounds, -(-missing // QUOTA)
             rounds += count
             tasks = [
-                (modes[n % 3], n * SEEDS_APART, min(QUOTA, missing), LIMIT)
+                (modes[n % 3], n * SEEDS_APART, min(QUOTA, missing + 100), LIMIT)
                 for n in range(first, first + count)
             ]
             for part in spread(survey, tasks):

@@ -22,12 +22,17 @@ CACHES = (".index",)
 class Survey:
     """Looks, before each operation of a life's disk, at what a power cut would leave there.
 
-    Attributes:
-        ends: The sequence that each different state recovers to.
+    Args:
+        found: Takes the different states that were met; at `quota` of them the life ends.
+        limit: How many states are looked at before each operation.
     """
 
-    def __init__(self, life: Life, disk: SimDisk, dice: Random, limit: int) -> None:
-        self.ends: dict[int, int] = {}
+    def __init__(
+        self, life: Life, disk: SimDisk, dice: Random, found: set[int], *, limit: int, quota: int
+    ) -> None:
+        self._ends: dict[int, int] = {}
+        self._found = found
+        self._quota = quota
         self._life = life
         self._disk = disk
         self._dice = dice
@@ -35,14 +40,17 @@ class Survey:
         disk.fails = self.look
 
     def look(self, number: int, name: str, path: str) -> None:
-        """Checks up to `limit` states of the disk as it is now."""
-        ends = self.ends
+        """Checks up to `limit` states of the disk as it is now; ends the life at the quota."""
+        ends = self._ends
+        if len(self._found) >= self._quota:
+            raise PowerCut
         for at, state in enumerate(self._disk.crash_states(self._limit, self._dice, PASSING)):
             mark = state.fingerprint(ignored=PASSING)
             try:
                 end = ends.get(mark)
                 if end is None:
                     ends[mark] = self._recover(state, lost=bool(at & 1))
+                    self._found.add(mark)
                 else:
                     assert end >= self._life.durable, f"{end} before {self._life.durable}"
             except Exception as error:
@@ -85,13 +93,13 @@ def survey(mode: Durability, seed: int, quota: int, limit: int) -> Found:
     while len(states) < quota:
         disk = SimDisk()
         life = Wanderer(disk, Random(seed), durability=mode)
-        watch = Survey(life, disk, Random(seed), limit)
+        Survey(life, disk, Random(seed), states, limit=limit, quota=quota)
         before = disk.operations
         try:
-            life.wander(STEPS)
+            with suppress(PowerCut):
+                life.wander(STEPS)
         except AssertionError as error:
             raise AssertionError(f"survey(Durability.{mode.name}, {seed}, 1, {limit})") from error
-        states.update(watch.ends)
         lives += 1
         points += disk.operations - before
         seed += 1

@@ -250,12 +250,16 @@ def test_a_journal_file_that_a_kill_left_without_an_entry_stays_after_a_power_cu
 
     disk.fails = fails
     driven.topic()
-    values = []
-    with pytest.raises(PowerCut):
+    values: list[bytes] = []
+
+    def fill() -> None:
         while True:
             values.append(b"%d" % len(values))
             driven.produce(values[-1:])
             driven.settle()
+
+    with pytest.raises(PowerCut):
+        fill()
     disk = disk.killed()
     assert disk.list(LAYOUT.journal) == ["0", "1"]
     again = Driven(disk, **options)
