@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.core import calls
 from dragoman.core.clock import Now
+from dragoman.core.compacting import Compacting
 from dragoman.core.coordinator import Coordinator
 from dragoman.core.describe import Describer
 from dragoman.core.directory import Directory
@@ -81,6 +82,7 @@ class Engine:
         self._following = Following(store, directory, offsets, self._reader, waiting)
         trimming = Trimming(directory, waiting)
         self._retention = Retention(options, store, directory, trimming)
+        self._compacting = Compacting(options, store, directory)
         self._handlers: dict[type, Callable[[Any, Client, Now], Outcome]] = {
             calls.Produce: self._producing.produce,
             calls.ProduceMany: self._producing.produce_many,
@@ -215,6 +217,7 @@ class Engine:
         self._following.commit_due(now)
         self._groups.tick(now)
         self._retention.tick(now)
+        self._compacting.tick(now)
         self._idempotence.tick(now)
         self._dedupe.tick(now)
 

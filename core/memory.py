@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.core import change as ch
 from dragoman.core.catalog import Catalog
+from dragoman.core.compact import Latest, Thinning, is_due
 from dragoman.core.cut import first_at_time
 from dragoman.core.interface import WorkLane
 from dragoman.core.join import can_join, join_batches
@@ -127,6 +128,43 @@ class MemoryExpiry:
         self.start = self._found
 
 
+class MemoryCompact:
+    """A pass of compaction over some batches."""
+
+    lane = WorkLane.COMPACT
+
+    def __init__(
+        self, place: Place, sources: list[RecordBatch], *, dirty_at: int, tombstones_before_us: int
+    ) -> None:
+        self.place = place
+        self.sources = sources
+        self.made: list[RecordBatch] = []
+        self.tombstone_us = 0
+        self._dirty_at = dirty_at
+        self._before_us = tombstones_before_us
+
+    def run(self) -> None:
+        """Reads twice and keeps what stays."""
+        latest = Latest()
+        for batch in self.sources[self._dirty_at :]:
+            latest.note(batch)
+        end = self.sources[-1].next_offset
+        thinning = Thinning(latest, reach=end, tombstones_before_us=self._before_us)
+        for thinned in [*map(thinning.add, self.sources), thinning.end(end)]:
+            if thinned is not None:
+                self.made.append(thinned.batch)
+                self.tombstone_us = max(self.tombstone_us, thinned.tombstone_us)
+
+    def take_over(self, log: list[RecordBatch]) -> None:
+        """Puts what stays in the place of what was there, less what was trimmed meanwhile."""
+        rest = self.sources
+        while rest and (not log or rest[0] is not log[0]):
+            rest = rest[1:]
+        if rest:
+            begin = rest[0].base_offset
+            log[: len(rest)] = [batch for batch in self.made if batch.next_offset > begin]
+
+
 class MemoryStore:
     """A `core.store.Store` in memory.
 
@@ -158,6 +196,9 @@ class MemoryStore:
         self._pending: list[Change | Appended] = []
         self._flushing: MemoryFlush | None = None
         self._flushes = 0
+        self._compacting: MemoryCompact | None = None
+        self._compacting_taken = False
+        self._clean: dict[Place, tuple[RecordBatch | None, int]] = {}
 
     def restarted(self) -> MemoryStore:
         """A store that recovered exactly what this one had made durable."""
@@ -226,11 +267,23 @@ class MemoryStore:
         self.visible[topic_id, partition] = high_watermark
 
     def take_work(self, now: Now) -> list[Work]:
-        """Nothing: there are no segments and no checkpoints."""
-        return []
+        """A pass of compaction that was begun: there are no segments and no checkpoints."""
+        if self._compacting is None or self._compacting_taken:
+            return []
+        self._compacting_taken = True
+        return [self._compacting]
 
     def finished(self, work: Work, error: OSError | None) -> None:
-        """Nothing: `take_work` hands nothing out."""
+        """A pass of compaction ended: what stays takes the place of what was there."""
+        done = self._compacting
+        assert done is not None
+        assert work is done
+        self._compacting = None
+        self._compacting_taken = False
+        for image in (self._durable, self._readable):
+            if (log := image.logs.get(done.place)) is not None:
+                done.take_over(log)
+        self._clean[done.place] = (done.made[-1] if done.made else None, done.tombstone_us)
 
     def read(
         self, topic_id: int, partition: int, offset: int, bytes_max: int
@@ -292,6 +345,28 @@ class MemoryStore:
         by_age = log[-1].next_offset if young is None else first_at_time(young, before_us)
         start = by_age if start is None else max(start, by_age)
         return MemoryExpiry(start) if self.blocking_reads else start
+
+    def compact(
+        self, topic_id: int, partition: int, *, up_to: int, tombstones_before_us: int
+    ) -> bool:
+        """As if each batch but the last were a closed segment."""
+        if self._compacting is not None:
+            return False
+        place = (topic_id, partition)
+        closed = self._durable.logs.get(place, [])[:-1]
+        sources = [batch for batch in closed if batch.next_offset <= up_to]
+        last, tombstone_us = self._clean.get(place, (None, 0))
+        dirty_at = next((at for at, batch in enumerate(sources, 1) if batch is last), 0)
+        if sources and is_due(
+            dirty_bytes=sum([batch.nbytes for batch in sources[dirty_at:]]),
+            clean_bytes=sum([batch.nbytes for batch in sources[:dirty_at]]),
+            tombstone_us=tombstone_us if dirty_at else 0,
+            tombstones_before_us=tombstones_before_us,
+        ):
+            self._compacting = MemoryCompact(
+                place, sources, dirty_at=dirty_at, tombstones_before_us=tombstones_before_us
+            )
+        return True
 
     def overloaded(self) -> bool:
         """Whether three quarters of the budget are spent."""

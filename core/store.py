@@ -174,6 +174,21 @@ class Store(Protocol):
             bytes_max: The oldest closed segments beyond this sum go; 0 for no limit.
         """
 
+    def compact(
+        self, topic_id: int, partition: int, *, up_to: int, tombstones_before_us: int
+    ) -> bool:
+        """Begins to keep only the newest record of each key in a partition's closed segments, if
+        that is worth it; what there is to do comes out of `take_work`.
+
+        Args:
+            up_to: Only what lies below is touched: the high watermark.
+            tombstones_before_us: Tombstones that are older go as well.
+
+        Returns:
+            False where it could not be looked at, because another partition is being compacted: ask
+            again.
+        """
+
     def overloaded(self) -> bool:
         """Whether tail, pending bytes or journal are above 75 % of their budgets."""
 

@@ -144,6 +144,7 @@ CROSS_CUTTING = {
     "test_matrix",
     "test_watermark",
     "test_crash_points",
+    "test_compact_crashes",
     "test_exactly_once",
     "test_damage",
     "test_group_histories",

@@ -8,6 +8,9 @@
              "logs": [{"topic_id", "partition", "born",
                        "segments": [[base offset, bytes, next offset, newest timestamp], ...]}]}
 
+A segment that a pass of compaction wrote has three more: its number, whether it is clean, and its
+newest tombstone.
+
 `sequence` is the newest one that it holds and `group` the journal group that ends with it. `clean`
 is written by an orderly stop: nothing follows in the journal. The checksum is over the bytes before
 it. The file before it, and the journal since that one, stay until the next has succeeded.
@@ -29,8 +32,19 @@ if TYPE_CHECKING:
 FORMAT = 1
 _LINE_BYTES = len(b"crc32c:00000000\n")
 
-SegmentRow = tuple[int, int, int, int]
-"""(base offset, bytes, next offset, newest timestamp) of one segment file."""
+_PLAIN_FIELDS = 4
+
+
+class SegmentRow(NamedTuple):
+    """One segment file; the fields are those of `segment.Segment`."""
+
+    base: int
+    size: int
+    next_offset: int
+    max_timestamp_us: int
+    number: int = 0
+    is_clean: bool = False
+    tombstone_us: int = 0
 
 
 class LogRow(NamedTuple):
@@ -85,7 +99,13 @@ def write_catalog(disk: Disk, layout: Layout, image: CatalogImage) -> None:
             "incarnation": image.incarnation,
             "clean": image.clean,
             "state": image.state,
-            "logs": [row._asdict() for row in image.logs],
+            "logs": [
+                {
+                    **row._asdict(),
+                    "segments": [s[: None if s.number else _PLAIN_FIELDS] for s in row.segments],
+                }
+                for row in image.logs
+            ],
         }
     )
     replace_file(disk, layout.catalog, f"{image.sequence}.json", with_checksum(data), durable=True)
@@ -118,7 +138,7 @@ def read_catalog(disk: Disk, layout: Layout, sequence: int) -> CatalogImage:
                 row["topic_id"],
                 row["partition"],
                 row["born"],
-                [tuple(segment) for segment in row["segments"]],
+                [SegmentRow(*segment) for segment in row["segments"]],
             )
             for row in data["logs"]
         ],

@@ -8,8 +8,8 @@ state. The steps, each of which must have succeeded before the next::
     sync its directory -> remove catalogs before the previous one -> remove files no longer named
 
 A file that the last catalog names is therefore never removed before a later catalog without it
-stands. If a step fails the store is fenced and nothing is freed; only a full disk before the
-catalog stands may be waited out.
+stands; one that compaction replaced, not before two do. If a step fails the store is fenced and
+nothing is freed; only a full disk before the catalog stands may be waited out.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dragoman.core.interface import WorkLane
 from dragoman.core.storage.catalog_file import (
     CatalogImage,
     LogRow,
+    SegmentRow,
     catalog_sequences,
     write_catalog,
 )
@@ -49,7 +50,19 @@ def log_key(log: PartitionLog) -> LogKey:
 
 def log_row(log: PartitionLog) -> LogRow:
     """A partition's files as a catalog names them."""
-    rows = [(s.base, s.size, s.next_offset, s.max_timestamp_us) for s in log.segments if s.size]
+    rows = [
+        SegmentRow(
+            s.base,
+            s.size,
+            s.next_offset,
+            s.max_timestamp_us,
+            s.number,
+            s.is_clean,
+            s.tombstone_us,
+        )
+        for s in log.segments
+        if s.size
+    ]
     return LogRow(log.topic_id, log.partition, log.born, rows)
 
 
@@ -61,10 +74,21 @@ class Doomed(NamedTuple):
     last: bool
 
 
+class Retired(NamedTuple):
+    """Files that a pass of compaction replaced: the catalog of `sequence` is the first without
+    them. They are removed once the one before it is gone too, because no replay makes up for
+    them."""
+
+    sequence: int
+    directory: str
+    paths: list[str]
+
+
 class CheckpointState:
     """What the previous checkpoint left; only checkpoints touch it, one at a time.
 
     Attributes:
+        retired: What the newest catalog does not name any more and the one before it may.
         catalog: The state that the newest catalog file holds.
         rows: The files that it names.
         sequence, previous_sequence: Of the newest catalog file, and of the one before it.
@@ -77,7 +101,9 @@ class CheckpointState:
         *,
         sequence: int,
         previous_sequence: int,
+        retired: list[Retired],
     ) -> None:
+        self.retired = retired
         self.catalog = catalog
         self.rows = rows
         self.sequence = sequence
@@ -112,6 +138,7 @@ class Checkpoint:
         directories: Collection[str],
         updates: list[LogRow],
         doomed: list[Doomed],
+        retired: list[Retired],
     ) -> None:
         self._disk = disk
         self._layout = layout
@@ -122,6 +149,7 @@ class Checkpoint:
         self._directories = directories
         self._updates = updates
         self._doomed = doomed
+        self._retired = retired
         self.sequence = sequence
         self.group = group
         self.clean = clean
@@ -135,6 +163,7 @@ class Checkpoint:
             self._fold()
             self._sync()
             self._write()
+            self._state.retired += self._retired
             self._stands = True
         self._remove()
 
@@ -189,12 +218,24 @@ class Checkpoint:
         for sequence in catalog_sequences(disk, layout):
             if sequence < self._state.previous_sequence:
                 disk.unlink(f"{layout.catalog}/{sequence}.json")
+        dropped = {log.directory for log, _, last in self._doomed if last}
+        state = self._state
+        kept = []
+        for retired in state.retired:
+            if retired.sequence <= state.previous_sequence or retired.directory in dropped:
+                self._remove_files(retired.paths)
+            else:
+                kept.append(retired)
+        state.retired = kept
         for log, paths, last in self._doomed:
-            for path in paths:
-                self._files.forget(path)
-                disk.unlink(path)
-                disk.unlink(path.removesuffix(".log") + ".index")
+            self._remove_files(paths)
             if last:
                 disk.remove_directory(log.directory)
                 if log.topic_id not in self._state.catalog.topics:
                     disk.remove_directory(layout.topic_directory(log.topic_id))
+
+    def _remove_files(self, paths: list[str]) -> None:
+        for path in paths:
+            self._files.forget(path)
+            self._disk.unlink(path)
+            self._disk.unlink(path.removesuffix(".log") + ".index")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dragoman.core.change import Trimmed
-from dragoman.core.storage.checkpoint import Checkpoint, Doomed, log_key, log_row
+from dragoman.core.storage.checkpoint import Checkpoint, Doomed, Retired, log_key, log_row
 from dragoman.core.storage.disk import is_full
 from dragoman.core.storage.fold import Folding
 from dragoman.core.storage.group import aligned
@@ -68,6 +68,7 @@ class Checkpointer:
         self._changed: dict[LogKey, PartitionLog] = {}
         self._dropped: list[tuple[int, PartitionLog]] = []
         self._trims: list[tuple[int, PartitionLog, int]] = []
+        self._replaced: list[tuple[PartitionLog, list[str]]] = []
         self._made_topic = False
         self._journal_bytes = 0
         self._since_us: int | None = None
@@ -104,6 +105,11 @@ class Checkpointer:
                 self._trims.append((sequence, trimmed, trimmed.log_start))
                 self.revealed(trimmed, max(self._watermarks[trimmed], trimmed.log_start))
 
+    def replaced(self, log: PartitionLog, paths: list[str]) -> None:
+        """Compaction put other segments in the place of these, which lie on disk durably."""
+        self._changed[log_key(log)] = log
+        self._replaced.append((log, paths))
+
     def revealed(self, log: PartitionLog, end: int) -> None:
         """Records below `end` may be seen."""
         self._watermarks[log] = end
@@ -130,7 +136,7 @@ class Checkpointer:
             if not writer.is_full:
                 self._work, self._again = self._again, None
             return self._work
-        if self._folding.steps and self._since_us is None:
+        if (self._folding.steps or self._replaced) and self._since_us is None:
             self._since_us = now.mono_us
         if stopping and not self.ended:
             self.ended = True
@@ -172,7 +178,7 @@ class Checkpointer:
     def _is_due(self, now: Now, journal: Journal) -> bool:
         """A quarter of the journal since the last one, so that with the quarter that the previous
         catalog still needs half is in use; or time, or too much in memory."""
-        if self._written == self.sequence:
+        if self._written == self.sequence and not self._replaced:
             return False
         options = self._options
         quarter = options.journal_files_max * options.journal_file_bytes // 4
@@ -205,6 +211,8 @@ class Checkpointer:
                 continue
             doomed.append(Doomed(log, [segment.path for segment in log.segments], True))
             self._changed.pop(log_key(log), None)
+        retired = [Retired(sequence, log.directory, paths) for log, paths in self._replaced]
+        self._replaced = []
         updates = [log_row(log) for log in self._changed.values() if log.born <= sequence]
         self._changed = {k: log for k, log in self._changed.items() if log.born > sequence}
         self._trims, self._dropped = later_trims, later_drops
@@ -228,4 +236,5 @@ class Checkpointer:
             directories=directories,
             updates=updates,
             doomed=doomed,
+            retired=retired,
         )

@@ -15,7 +15,9 @@ from dragoman.core import change as ch
 from dragoman.core.catalog import Catalog
 from dragoman.core.error import EngineError, ErrorCode
 from dragoman.core.storage.checkpointer import Checkpointer
+from dragoman.core.storage.compact import Compactor
 from dragoman.core.storage.disk import RealDisk, is_full
+from dragoman.core.storage.due_sync import DueSync
 from dragoman.core.storage.expiry import ExpiryRead, expired
 from dragoman.core.storage.files import OpenFiles
 from dragoman.core.storage.flush import (
@@ -28,7 +30,7 @@ from dragoman.core.storage.flush import (
 from dragoman.core.storage.journal import Journal
 from dragoman.core.storage.layout import Layout
 from dragoman.core.storage.log import Tails
-from dragoman.core.storage.options import Durability, StorageOptions
+from dragoman.core.storage.options import StorageOptions
 from dragoman.core.storage.reading import (
     ColdCache,
     SegmentRead,
@@ -124,6 +126,7 @@ class DiskStore:
             group=found.group,
             incarnation=found.incarnation,
         )
+        self._compactor = Compactor(disk, layout, options, self._checkpointer, found.incarnation)
         self._on_damage = on_damage
         self._scrub = Scrub(
             disk, options.scrub_bytes_per_s, self._logs, self.catalog, self._found_damage
@@ -131,9 +134,7 @@ class DiskStore:
         self._pending: deque[PendingBatch | PendingChange] = deque()
         self._pending_bytes = 0
         self._flushing: JournalFlush | None = None
-        self._unsynced: dict[int, None] = {}
-        self._unsynced_records = 0
-        self._unsynced_since_us = 0
+        self._due_sync = DueSync(options)
         self._closing = False
         self._takes_nothing = False
         self._built: tuple[Group, int] | None = None
@@ -205,7 +206,7 @@ class DiskStore:
             group=group,
             number=self._journal.group,
             last_sequence=last,
-            syncs=self._due_syncs(file.fd, group.records, now),
+            syncs=self._due_sync.with_group(file.fd, group.records, now),
         )
         flush.goes_to(
             fd=file.fd,
@@ -255,7 +256,7 @@ class DiskStore:
             self._checkpointer.revealed(log, max(high_watermark, log.log_start))
 
     def take_work(self, now: Now) -> list[Work]:
-        """Segment writes, journal preparation, checkpoints and the scrub's reads that are due."""
+        """Segment writes, checkpoints, and pieces of the scrub and of compaction that are due."""
         if self.failure is not None:
             return []
         works: list[Work] = []
@@ -276,6 +277,9 @@ class DiskStore:
             self._takes_nothing = self._checkpointer.ended
         if not self._closing and (piece := self._scrub.take(now)) is not None:
             works.append(piece)
+        steps = self._compactor.take(now, stops=self._closing or self._writer.is_full)
+        if steps is not None:
+            works.append(steps)
         return works
 
     def finished(self, work: Work, error: OSError | None) -> None:
@@ -287,6 +291,8 @@ class DiskStore:
             self._tails.evict(self._writer.written_sequence)
         elif self._scrub.owns(work):
             self._scrub.finished(work, error)
+        elif self._compactor.owns(work):
+            self._fence(self._compactor.finished(work, error))
         else:
             self._fence(
                 self._checkpointer.finished(work, error, journal=self._journal, writer=self._writer)
@@ -303,7 +309,7 @@ class DiskStore:
             return log.in_tail(offset, bytes_max)
         self._counts["reads"] += 1
         offset = max(offset, log.log_start)
-        found = self._cold.get(log, offset, bytes_max)
+        found = self._cold.get(log.cold, offset, bytes_max)
         if found:
             return found
         segment = log.segment_at(offset)
@@ -314,7 +320,7 @@ class DiskStore:
         except WouldBlock:
             self._cold_reads += 1
             return SegmentRead(self._disk, self._files, self._cold, log, segment, offset, bytes_max)
-        return self._cold.put(log, found)
+        return self._cold.put(log.cold, found)
 
     def offset_at_time(self, topic_id: int, partition: int, timestamp_us: int) -> int:
         """The first batch with a record at or after this time, else the log's end."""
@@ -349,6 +355,15 @@ class DiskStore:
             return None
         return expired(self._disk, self._files, log, before_us=before_us, bytes_max=bytes_max)
 
+    def compact(
+        self, topic_id: int, partition: int, *, up_to: int, tombstones_before_us: int
+    ) -> bool:
+        """Begins a pass of compaction where one is due; False where another is under way."""
+        log = self._logs.get((topic_id, partition))
+        if log is None or self.failure is not None or self._closing:
+            return True
+        return self._compactor.begin(log, up_to=up_to, tombstones_before_us=tombstones_before_us)
+
     def overloaded(self) -> bool:
         """Whether pending bytes, unwritten tail or journal are above three quarters; never once it
         is fenced: who asks is then refused, not kept waiting for room that does not come."""
@@ -365,6 +380,7 @@ class DiskStore:
 
     def close(self) -> None:
         """Closes every file and gives the lock back."""
+        self._compactor.close()
         self._files.close()
         self._journal.close()
         self._disk.close(self._lock)
@@ -393,6 +409,10 @@ class DiskStore:
             "store_damaged": len(self.damage),
             "store_scrubbed_bytes": self._scrub.bytes_checked,
             "store_damaged_batches": self._scrub.damaged,
+            "store_compactions": self._compactor.passes,
+            "store_compactions_given_up": self._compactor.given_up,
+            "store_compacted_records": self._compactor.records_dropped,
+            "store_compacted_bytes": self._compactor.bytes_freed,
             "store_full": int(self._writer.is_full),
             "store_failed": "" if self.failure is None else str(self.failure),
         }
@@ -453,40 +473,15 @@ class DiskStore:
             items.append(item)
         return items
 
-    def _due_syncs(self, fd: int, records: int, now: Now) -> list[int]:
-        """What to sync with a group that goes to `fd`, as the durability mode has it."""
-        options = self._options
-        if options.durability is Durability.FSYNC:
-            return [fd]
-        if options.durability is Durability.OS:
-            return []
-        if not self._unsynced:
-            self._unsynced_since_us = now.mono_us
-        self._unsynced[fd] = None
-        self._unsynced_records += records
-        waited_us = now.mono_us - self._unsynced_since_us
-        if self._unsynced_records < options.flush_records and waited_us < 1000 * options.flush_ms:
-            return []
-        return self._take_unsynced()
-
-    def _take_unsynced(self) -> list[int]:
-        syncs = list(self._unsynced)
-        self._unsynced.clear()
-        self._unsynced_records = 0
-        return syncs
-
     def _take_sync(self, now: Now) -> Flush | None:
         """In mode `interval`: the sync that is due although nothing new is pending."""
-        if not self._unsynced:
-            return None
-        waited_us = now.mono_us - self._unsynced_since_us
-        if waited_us < 1000 * self._options.flush_ms and not self._closing:
-            return None
-        self._flushing = JournalFlush(
-            self._disk,
-            group=None,
-            number=self._journal.group,
-            last_sequence=self.revealed_sequence,
-            syncs=self._take_unsynced(),
-        )
+        syncs = self._due_sync.alone(now, hurry=self._closing)
+        if syncs:
+            self._flushing = JournalFlush(
+                self._disk,
+                group=None,
+                number=self._journal.group,
+                last_sequence=self.revealed_sequence,
+                syncs=syncs,
+            )
         return self._flushing

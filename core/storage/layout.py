@@ -6,7 +6,8 @@
     FORMAT                               {"format": 1, "oldest_reader": 1}
     journal/<n>                          groups (`storage.journal`)
     topics/<topic>/<partition>-<born>/<base offset>.log     batches (`storage.segment`)
-    topics/<topic>/<partition>-<born>/<base offset>.index   a cache, never evidence
+    topics/<topic>/<partition>-<born>/<base offset>-<number>.log     as compaction wrote them
+    topics/<topic>/<partition>-<born>/<base offset>….index  a cache, never evidence
     catalog/<sequence>.json              state at a journal sequence (`storage.catalog_file`)
     visible                              what outside readers may see (`storage.visible`)
     reserve                              zeros, given up when the disk is full

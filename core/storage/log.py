@@ -28,6 +28,20 @@ _EVICTED = RecordBatch(1, VarColumn.single(b""), origin=Origin.NONE)
 """Stands in the tail where a batch was, until the list is shortened."""
 
 
+class ColdBatches:
+    """Batches that were read back from some segments, by base offset; `bases` has the keys sorted.
+
+    Segments that take the place of others begin with a new one, so that what a thread still reads
+    from the old ones is never taken for theirs.
+    """
+
+    __slots__ = ("bases", "batches")
+
+    def __init__(self) -> None:
+        self.batches: dict[int, RecordBatch] = {}
+        self.bases: list[int] = []
+
+
 class PartitionLog:
     """One life of one partition.
 
@@ -39,7 +53,7 @@ class PartitionLog:
         bases, tail: The batches in memory, contiguous up to `end`; those before `gone` were
             evicted.
         unwritten: Bytes at rest on their way to a segment.
-        cold: Batches read back from segments, by base offset; `cold_bases` has the keys sorted.
+        cold: Batches read back from the segments as they are now.
         oldest: Offset and time of a record; all before it were older when retention looked.
         dropped: The partition was removed.
     """
@@ -48,7 +62,6 @@ class PartitionLog:
         "bases",
         "born",
         "cold",
-        "cold_bases",
         "directory",
         "dropped",
         "end",
@@ -74,8 +87,7 @@ class PartitionLog:
         self.tail: list[RecordBatch] = []
         self.gone = 0
         self.unwritten = 0
-        self.cold: dict[int, RecordBatch] = {}
-        self.cold_bases: list[int] = []
+        self.cold = ColdBatches()
         self.oldest = (-1, 0)
         self.dropped = False
 
@@ -139,7 +151,14 @@ class PartitionLog:
 
     def segment_at(self, offset: int) -> Segment | None:
         """The first written segment that holds `offset` or something after it."""
-        segments = self.segments
+        return self._segment_in(self.segments, offset)
+
+    def segment_now(self, offset: int) -> Segment | None:
+        """As `segment_at`, for a thread, beside which the loop may change the list."""
+        return self._segment_in(self.segments.copy(), offset)
+
+    @staticmethod
+    def _segment_in(segments: list[Segment], offset: int) -> Segment | None:
         at = max(bisect_right(segments, offset, key=_base) - 1, 0)
         while at < len(segments):
             if segments[at].next_offset > offset and segments[at].size:

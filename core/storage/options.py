@@ -47,6 +47,8 @@ class StorageOptions:
         reserve_bytes: A file that is given up when the disk is full, so that checkpoints still fit.
         retry_ms: How long to wait before a write is tried again that met a full disk.
         scrub_bytes_per_s: How fast segments are read again in search of damage; 0 for never.
+        compact_bytes_per_s: How fast a pass of compaction goes, reading and writing together.
+        compact_keys_max: A pass remembers so many keys; where there are more, it ends there.
     """
 
     segment_bytes: int = _limit(64 * MIB, "bytes", "STORAGE: segments of 64 MiB")
@@ -70,6 +72,8 @@ class StorageOptions:
     retry_ms: int = _limit(1000, "ms", "space seldom comes back faster")
 
     scrub_bytes_per_s: int = _limit(4 * MIB, "bytes/s", "under 1 % of a disk; 2.5 TB a week")
+    compact_bytes_per_s: int = _limit(16 * MIB, "bytes/s", "under a third of one core")
+    compact_keys_max: int = _limit(500_000, "keys", "the memory table: 96 MiB while a pass runs")
 
     def __post_init__(self) -> None:
         for option in fields(self):

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.core.batch import decode_batch
 from dragoman.core.catalog import Catalog
+from dragoman.core.select import select
 from dragoman.core.storage.disk import RealDisk
 from dragoman.core.storage.layout import Layout
 from dragoman.core.storage.recovery import newest_catalog
+from dragoman.core.storage.segment import segment_name
 from dragoman.core.storage.visible import read_visible
 from dragoman.core.storage.walk import Broken, walk
 from dragoman.core.store import StoreDamage
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from dragoman.core.batch import RecordBatch
     from dragoman.core.catalog import TopicState
     from dragoman.core.column import Buffer
+    from dragoman.core.storage.catalog_file import LogRow
     from dragoman.core.storage.disk import Disk
 
 
@@ -35,6 +38,15 @@ class OutsidePartition(NamedTuple):
     partition: int
     log_start: int
     high_watermark: int
+
+
+class _File(NamedTuple):
+    """A segment file; `next_offset` and `size` are what the catalog knows of it."""
+
+    base: int
+    next_offset: int
+    size: int
+    name: str
 
 
 class OutsideLog:
@@ -81,18 +93,40 @@ class OutsideLog:
         Raises:
             StoreDamage: A batch below the watermark is damaged.
         """
-        start, end = self._visible.get((topic_id, partition), (0, 0))
+        place = (topic_id, partition)
+        start, end = self._visible.get(place, (0, 0))
         end = end if next_offset is None else min(end, next_offset)
-        offset = max(offset, start)
+        first = offset = max(offset, start)
         while offset < end:
             before = offset
             for batch in self._read_segment(topic_id, partition, offset):
                 if batch.base_offset >= end:
                     return
-                yield batch
+                at = batch.index_of(offset)
+                if first < offset > batch.base_offset and at < batch.count:
+                    # Compacted batches begin elsewhere than those that were read before them.
+                    yield select(batch, range(at, batch.count), batch.next_offset)
+                elif at < batch.count:
+                    yield batch
                 offset = batch.next_offset
             if offset == before:  # the segments are not there yet, or no longer
-                return
+                known = self._rows.get(place)
+                self.refresh()
+                if self._rows.get(place) == known:
+                    return
+                offset = max(offset, self._visible.get(place, (0, 0))[0])
+
+    def _files(self, row: LogRow, directory: str) -> list[_File]:
+        """The files of a partition in order: those that the catalog names, and those begun since,
+        which have no number because compaction writes only what is older."""
+        files = [
+            _File(s.base, s.next_offset, s.size, segment_name(s.base, s.number))
+            for s in row.segments
+        ]
+        last = files[-1].base if files else -1
+        stems = [name.removesuffix(".log") for name in self._disk.list(directory)]
+        bases = sorted([int(stem) for stem in stems if stem.isdecimal()])
+        return files + [_File(base, base, 0, segment_name(base)) for base in bases if base > last]
 
     def _read_segment(self, topic_id: int, partition: int, offset: int) -> Iterator[RecordBatch]:
         """The batches of the one segment that holds `offset`."""
@@ -100,13 +134,14 @@ class OutsideLog:
         if row is None:
             return
         directory = self._layout.partition_directory(topic_id, partition, row.born)
-        names = [name for name in self._disk.list(directory) if name.endswith(".log")]
-        bases = [int(name.removesuffix(".log")) for name in names]
-        at = max([index for index, base in enumerate(bases) if base <= offset], default=-1)
-        if at < 0:
+        files = self._files(row, directory)
+        at = max([index for index, file in enumerate(files) if file.base <= offset], default=0)
+        if at + 1 < len(files) and files[at].next_offset <= offset and files[at].size:
+            at += 1
+        if at == len(files):
             return
-        path, base = f"{directory}/{names[at]}", bases[at]
-        recorded = {base: size for base, size, _, _ in row.segments}.get(base, 0)
+        base, _, recorded, name = files[at]
+        path = f"{directory}/{name}"
         try:
             fd = self._disk.open(path, writable=False)
         except FileNotFoundError:

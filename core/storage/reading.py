@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dragoman.core.column import Buffer
     from dragoman.core.storage.disk import Disk
     from dragoman.core.storage.files import OpenFiles
-    from dragoman.core.storage.log import PartitionLog
+    from dragoman.core.storage.log import ColdBatches, PartitionLog
     from dragoman.core.storage.segment import Segment
     from dragoman.core.storage.walk import Read
 
@@ -42,48 +42,48 @@ class ColdCache:
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._lock = Lock()
-        self._order: deque[tuple[PartitionLog, int, int]] = deque()
+        self._order: deque[tuple[ColdBatches, int, int]] = deque()
         self.bytes_held = 0
 
-    def get(self, log: PartitionLog, offset: int, bytes_max: int) -> list[RecordBatch]:
+    def get(self, cold: ColdBatches, offset: int, bytes_max: int) -> list[RecordBatch]:
         """The neighbours at hand from the batch that holds `offset` on."""
         found: list[RecordBatch] = []
-        if not log.cold_bases:
+        if not cold.bases:
             return found
         with self._lock:
-            at = bisect_right(log.cold_bases, offset) - 1
-            batch = log.cold.get(log.cold_bases[at]) if at >= 0 else None
+            at = bisect_right(cold.bases, offset) - 1
+            batch = cold.batches.get(cold.bases[at]) if at >= 0 else None
             while batch is not None and batch.next_offset > offset:
                 found.append(batch)
                 bytes_max -= batch.nbytes
                 if bytes_max <= 0:
                     break
                 offset = batch.next_offset
-                batch = log.cold.get(offset)
+                batch = cold.batches.get(offset)
         return found
 
-    def put(self, log: PartitionLog, batches: list[RecordBatch]) -> list[RecordBatch]:
+    def put(self, cold: ColdBatches, batches: list[RecordBatch]) -> list[RecordBatch]:
         """Keeps batches, small neighbours joined; returns them, or those that were kept before."""
         kept = []
         # Joined before the lock is taken, for which the loop may be waiting.
         batches = gather(batches)
         with self._lock:
             for batch in batches:
-                known = log.cold.get(batch.base_offset)
+                known = cold.batches.get(batch.base_offset)
                 if known is not None:
                     kept.append(known if known.next_offset == batch.next_offset else batch)
                     continue
                 kept.append(batch)
                 size = batch.nbytes + BATCH_OVERHEAD_BYTES
-                log.cold[batch.base_offset] = batch
-                insort(log.cold_bases, batch.base_offset)
-                self._order.append((log, batch.base_offset, size))
+                cold.batches[batch.base_offset] = batch
+                insort(cold.bases, batch.base_offset)
+                self._order.append((cold, batch.base_offset, size))
                 self.bytes_held += size
             while self.bytes_held > self._bytes_max:
                 old, base, size = self._order.popleft()
                 self.bytes_held -= size
-                del old.cold[base]
-                del old.cold_bases[bisect_left(old.cold_bases, base)]
+                del old.batches[base]
+                del old.bases[bisect_left(old.bases, base)]
         return kept
 
 
@@ -146,31 +146,44 @@ class SegmentRead:
         self._disk = disk
         self._files = files
         self._cold = cold
+        self._kept = log.cold
         self._log = log
-        self._segment = segment
         self._offset = offset
         self._bytes_max = bytes_max
-        if segment.index is None and segment.backlog is None:
-            segment.backlog = []
-        self._size = segment.size
-        self._last = segment.next_offset - 1
+        self._look_at(segment)
         self.batches: list[RecordBatch] = []
         self.error: StoreDamage | None = None
 
     def run(self) -> None:
         """Reads and checks. Damage is kept in `error`; a file that is gone is damage, unless the
         partition went with it."""
-        segment = self._segment
-        try:
-            fd = self._files.acquire(segment.path)
-        except FileNotFoundError:
-            if not self._log.dropped and self._log.log_start <= self._last:
-                self.error = StoreDamage(self._offset, self._last, f"{segment.path} is missing")
-            return
+        while True:
+            segment = self._segment
+            try:
+                fd = self._files.acquire(segment.path)
+                break
+            except FileNotFoundError:
+                log = self._log
+                if segment.replaced and (found := log.segment_now(self._offset)) is not segment:
+                    if found is None:
+                        return
+                    self._kept = log.cold
+                    self._look_at(found)
+                    continue
+                if not log.dropped and log.log_start <= self._last:
+                    self.error = StoreDamage(self._offset, self._last, f"{segment.path} is missing")
+                return
         try:
             self._read_from(fd)
         finally:
             self._files.release(segment.path)
+
+    def _look_at(self, segment: Segment) -> None:
+        if segment.index is None and segment.backlog is None:
+            segment.backlog = []
+        self._segment = segment
+        self._size = segment.size
+        self._last = segment.next_offset - 1
 
     def _read_from(self, fd: int) -> None:
         segment, log = self._segment, self._log
@@ -188,7 +201,7 @@ class SegmentRead:
         if broken is not None and loaded is not None:  # an index at rest is no evidence
             segment.index = build_index(read, segment.base, self._size, log.topic_id, log.partition)
             found, broken = self._collect(read)
-        self.batches = self._cold.put(log, found)
+        self.batches = self._cold.put(self._kept, found)
         if broken is not None:
             last = self._last if broken.last is None else broken.last
             place = f"{segment.path} at byte {broken.position}: {broken.reason}"

@@ -25,7 +25,7 @@ from dragoman.core.storage.catalog_file import (
     read_catalog,
     write_catalog,
 )
-from dragoman.core.storage.checkpoint import CheckpointState, log_key, log_row
+from dragoman.core.storage.checkpoint import CheckpointState, Retired, log_key, log_row
 from dragoman.core.storage.error import StorageError
 from dragoman.core.storage.flush import Appended
 from dragoman.core.storage.fold import apply_fold
@@ -36,8 +36,10 @@ from dragoman.core.storage.replay import plan_replay, scan_journal
 from dragoman.core.storage.segment import Segment, segment_name
 
 if TYPE_CHECKING:
+    from dragoman.core.storage.catalog_file import SegmentRow
     from dragoman.core.storage.disk import Disk
     from dragoman.core.storage.layout import Layout
+    from dragoman.core.storage.log import PartitionLog
     from dragoman.core.storage.options import StorageOptions
     from dragoman.core.storage.replay import JournalScan, Replay
 
@@ -101,8 +103,9 @@ def recover(
                 f"`dragoman recover {layout.root} --give-up-from {replay.sequence + 1}`"
             )
         work = _Rebuild(disk, layout, options, catalog, table)
-        damage += work.check_recorded(heads=not image.clean)
+        problems = work.check_recorded(heads=not image.clean)
         work.replay(scans, replay)
+        damage += [problem.text for problem in problems if problem.is_felt]
         work.cut()
         if not image.clean:
             catalog.apply(ch.EpochRaised(catalog.log_epoch + 1))
@@ -161,12 +164,21 @@ def _table_of(layout: Layout, image: CatalogImage, catalog: Catalog) -> LogTable
         )
         state = topic.partitions[row.partition]
         log.log_start, log.end = state.log_start_offset, state.next_offset
-        for base, size, next_offset, newest in row.segments:
-            path = f"{log.directory}/{segment_name(base)}"
-            log.segments.append(
-                Segment(path, base, size=size, next_offset=next_offset, max_timestamp_us=newest)
-            )
+        log.segments += [_segment_of(log.directory, named) for named in row.segments]
     return table
+
+
+def _segment_of(directory: str, row: SegmentRow) -> Segment:
+    segment = Segment(
+        f"{directory}/{segment_name(row.base, row.number)}",
+        row.base,
+        size=row.size,
+        next_offset=row.next_offset,
+        max_timestamp_us=row.max_timestamp_us,
+        number=row.number,
+    )
+    segment.is_clean, segment.tombstone_us = row.is_clean, row.tombstone_us
+    return segment
 
 
 def _journal_files(
@@ -182,6 +194,26 @@ def _journal_files(
         free = newest <= state.previous_sequence
         files.append(JournalFile(scan.number, scan.fd, scan.size // BLOCK * BLOCK, newest, free))
     return files
+
+
+def _names(paths: list[str]) -> set[str]:
+    """The names of segment files and of their indexes."""
+    names = {path.rpartition("/")[2] for path in paths}
+    return names | {name.removesuffix(".log") + ".index" for name in names}
+
+
+class _Problem(NamedTuple):
+    """A segment that is not as the catalog has it."""
+
+    log: PartitionLog
+    segment: Segment
+    text: str
+
+    @property
+    def is_felt(self) -> bool:
+        """Whether anything is missing: a catalog that is not the newest names what was trimmed or
+        dropped after it, and that may be gone."""
+        return not self.log.dropped and self.segment.next_offset > self.log.log_start
 
 
 class _Rebuild:
@@ -204,7 +236,7 @@ class _Rebuild:
         self._touched: dict[str, Segment] = {}
         self._directories: set[str] = set()
 
-    def check_recorded(self, *, heads: bool) -> list[str]:
+    def check_recorded(self, *, heads: bool) -> list[_Problem]:
         """Looks at what the catalog names; what is missing or short is sealed and named.
 
         Args:
@@ -221,7 +253,7 @@ class _Rebuild:
                     problem = "is missing"
                 if problem:
                     segment.sealed = True
-                    damage.append(f"{segment.path} {problem}")
+                    damage.append(_Problem(log, segment, f"{segment.path} {problem}"))
         return damage
 
     def _problem(self, segment: Segment, *, heads: bool) -> str:
@@ -342,19 +374,46 @@ class _Rebuild:
         for sequence in catalog_sequences(self._disk, self._layout):
             if sequence not in (previous, replay.sequence):
                 self._disk.unlink(f"{self._layout.catalog}/{sequence}.json")
-        self._remove_unnamed()
+        retired = self._retired(previous, replay.sequence)
+        self._remove_unnamed(retired)
         return CheckpointState(
-            self._catalog, rows, sequence=replay.sequence, previous_sequence=previous
+            self._catalog,
+            rows,
+            sequence=replay.sequence,
+            previous_sequence=previous,
+            retired=retired,
         )
 
-    def _remove_unnamed(self) -> None:
-        """Removes files below topics/ that the catalog does not name."""
+    def _retired(self, previous: int, sequence: int) -> list[Retired]:
+        """What compaction replaced since the previous catalog, which still names it."""
+        try:
+            image = read_catalog(self._disk, self._layout, previous)
+        except (OSError, CatalogError, KeyError, TypeError, ValueError):
+            return []
+        retired = []
+        for row in image.logs:
+            log = self._table.logs.get((row.topic_id, row.partition))
+            if log is None or log.born != row.born:
+                continue
+            named = {(segment.base, segment.number) for segment in log.segments}
+            paths = [
+                f"{log.directory}/{segment_name(segment.base, segment.number)}"
+                for segment in row.segments
+                if (segment.base, segment.number) not in named
+                and segment.next_offset > log.log_start
+            ]
+            if paths:
+                retired.append(Retired(sequence, log.directory, paths))
+        return retired
+
+    def _remove_unnamed(self, retired: list[Retired]) -> None:
+        """Removes files below topics/ that no catalog names."""
         disk, layout = self._disk, self._layout
         named: dict[str, set[str]] = {}
         for log in self._table.logs.values():
-            names = {segment_name(segment.base) for segment in log.segments}
-            indexes = {name.removesuffix(".log") + ".index" for name in names}
-            named[log.directory] = names | indexes
+            named[log.directory] = _names([segment.path for segment in log.segments])
+        for found in retired:
+            named[found.directory] |= _names(found.paths)
         for topic in disk.list(layout.topics):
             for partition in disk.list(f"{layout.topics}/{topic}"):
                 directory = f"{layout.topics}/{topic}/{partition}"

@@ -42,7 +42,8 @@ class ScrubWork:
     """Checks one piece of a segment.
 
     Attributes:
-        size, last: The segment's written bytes and last offset when the work was made.
+        segment: Where it reads.
+        size, last: Its written bytes and last offset when the work was made.
         position, offset: Where it begins; after `run`, where the next one does.
         cost: After `run`: what counts for the pace, in bytes.
         broken: After `run`: the damage, each with its last offset.
@@ -55,6 +56,7 @@ class ScrubWork:
     ) -> None:
         self._disk = disk
         self._log = log
+        self.segment = segment
         self.path = segment.path
         self.size = segment.size
         self.last = segment.next_offset - 1
@@ -196,7 +198,7 @@ class Scrub:
         self.bytes_checked += piece.position - self._position
         self._position, self._offset = piece.position, piece.offset
         for broken, last in piece.broken:
-            if not log.dropped and last >= log.log_start:
+            if not (log.dropped or piece.segment.replaced) and last >= log.log_start:
                 self._name(piece.path, log, broken, last)
 
     def _next_log(self, now: Now) -> PartitionLog | None:

@@ -2,7 +2,7 @@
 
 ::
 
-    segment := batch*                      (`core.batch`; contiguous offsets)
+    segment := batch*                      (`core.batch`; contiguous ranges of offsets)
     index   := u32 magic 0x58475244 ("DRGX"), u32 CRC32C of bytes 8.., seeded with the place of the
                segment's first batch; u64 bytes of the segment that it covers, u64 n,
                n x i64 base offset, n x i64 position, n x i64 newest timestamp before the next entry
@@ -119,6 +119,11 @@ class Segment:
         next_offset: The offset after its last written batch; `planned_next` as above.
         max_timestamp_us: The newest append time in it.
         sealed: No batch is added any more.
+        number: Of the pass of compaction that wrote it; 0 for none.
+        is_clean: It holds one record a key at most, together with the clean ones before it.
+        tombstone_us: The newest tombstone in it, where it is clean; 0 for none.
+        replaced: A pass of compaction wrote others in its place.
+        unfit: It could not be read whole, so it is not compacted.
         index: None until a read needs it.
         backlog: Marks that arrived while a thread makes the index.
     """
@@ -127,13 +132,18 @@ class Segment:
         "backlog",
         "base",
         "index",
+        "is_clean",
         "max_timestamp_us",
         "next_offset",
+        "number",
         "path",
         "planned",
         "planned_next",
+        "replaced",
         "sealed",
         "size",
+        "tombstone_us",
+        "unfit",
     )
 
     def __init__(
@@ -144,13 +154,19 @@ class Segment:
         size: int = 0,
         next_offset: int = -1,
         max_timestamp_us: int = 0,
+        number: int = 0,
     ) -> None:
         self.path = path
         self.base = base
         self.size = self.planned = size
         self.next_offset = self.planned_next = base if next_offset < 0 else next_offset
         self.max_timestamp_us = max_timestamp_us
-        self.sealed = False
+        self.sealed = number > 0
+        self.number = number
+        self.is_clean = False
+        self.tombstone_us = 0
+        self.replaced = False
+        self.unfit = False
         self.index: SparseIndex | None = SparseIndex() if size == 0 else None
         self.backlog: list[Mark] | None = None
 
@@ -189,9 +205,10 @@ class Segment:
             self.backlog = None
 
 
-def segment_name(base: int) -> str:
-    """The file name of the segment that begins at this offset."""
-    return f"{base:020d}.log"
+def segment_name(base: int, number: int = 0) -> str:
+    """The file name of the segment that begins at this offset, as this pass of compaction wrote
+    it."""
+    return f"{base:020d}-{number}.log" if number else f"{base:020d}.log"
 
 
 def load_index(disk: Disk, segment: Segment, topic_id: int, partition: int) -> SparseIndex | None:

@@ -107,7 +107,7 @@ class SegmentWrite:
     def _write_index(self, log: PartitionLog, segment: Segment) -> None:
         """Leaves the index of a closed segment beside it; only a cache, so a failure is none."""
         index = segment.index
-        if index is None or log.dropped:
+        if index is None or log.dropped or segment.replaced:
             return
         data = index.to_bytes(place_seed(log.topic_id, log.partition, segment.base))
         try:

@@ -131,8 +131,8 @@ def _check_logs(disk: Disk, layout: Layout, image: CatalogImage, report: Report)
 def _check_segment(
     disk: Disk, directory: str, topic: str, row: LogRow, segment: SegmentRow, report: Report
 ) -> None:
-    base, recorded, next_offset, _ = segment
-    path = f"{directory}/{segment_name(base)}"
+    base, recorded, next_offset = segment[:3]
+    path = f"{directory}/{segment_name(base, segment.number)}"
     report.segments += 1
 
     def damaged(position: int, reason: str, first: int, last: int) -> None:

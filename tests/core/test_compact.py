@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -116,7 +117,7 @@ def test_batches_touch_and_end_where_the_last_one_ended(seed: int) -> None:
     random = Random(seed)
     batches = batches_of(random_rows(random, 50), random)
     found = [thinned.batch for thinned in compacted(batches)]
-    for before, after in zip(found, found[1:], strict=False):
+    for before, after in pairwise(found):
         assert before.next_offset == after.base_offset
     assert found[-1].next_offset == batches[-1].next_offset
 

@@ -26,6 +26,7 @@ from dragoman.core.group import Group
 from dragoman.core.outcome import Outcome
 from dragoman.core.produce import Producing
 from dragoman.core.storage.disk_store import DiskStore
+from dragoman.core.storage.due_sync import DueSync
 from dragoman.core.waiting import Waiting
 from dragoman.simulation.run import run
 from support.effort import effort
@@ -102,7 +103,7 @@ def acknowledges_early(patch: pytest.MonkeyPatch) -> None:
 
 
 def never_syncs(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(DiskStore, "_due_syncs", lambda self, fd, records, now: [])
+    patch.setattr(DueSync, "with_group", lambda self, fd, records, now: [])
 
 
 def reveals_unsynced_records(patch: pytest.MonkeyPatch) -> None:

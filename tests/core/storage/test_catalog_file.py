@@ -9,6 +9,7 @@ from dragoman.core.storage.catalog_file import (
     CatalogError,
     CatalogImage,
     LogRow,
+    SegmentRow,
     catalog_sequences,
     read_catalog,
     write_catalog,
@@ -20,7 +21,8 @@ from dragoman.simulation.disk import SimDisk
 def written(sequence: int = 7) -> tuple[SimDisk, Layout, CatalogImage]:
     disk, layout = SimDisk(), Layout("data")
     disk.make_directory(layout.catalog)
-    rows = [LogRow(1, 0, 1, [(0, 80, 2, 5), (2, 8, 3, 6)])]
+    segments = [SegmentRow(0, 80, 2, 5, 7, True, 4), SegmentRow(2, 8, 3, 6)]
+    rows = [LogRow(1, 0, 1, segments)]
     image = CatalogImage(sequence, 3, 2, True, Catalog().to_json(), rows)
     write_catalog(disk, layout, image)
     return disk, layout, image

@@ -23,12 +23,12 @@ def batches(first: int, count: int) -> list[RecordBatch]:
 
 def test_kept_batches_are_given_as_far_as_they_are_neighbours() -> None:
     cache, log = ColdCache(1 << 20), PartitionLog(1, 0, 1, "d")
-    cache.put(log, batches(5, 3))
-    cache.put(log, batches(20, 2))
-    assert [b.base_offset for b in cache.get(log, 6, 1 << 20)] == [6, 7]
-    assert [b.base_offset for b in cache.get(log, 20, 1)] == [20]
-    assert cache.get(log, 4, 1) == []
-    assert cache.get(log, 8, 1) == []
+    cache.put(log.cold, batches(5, 3))
+    cache.put(log.cold, batches(20, 2))
+    assert [b.base_offset for b in cache.get(log.cold, 6, 1 << 20)] == [6, 7]
+    assert [b.base_offset for b in cache.get(log.cold, 20, 1)] == [20]
+    assert cache.get(log.cold, 4, 1) == []
+    assert cache.get(log.cold, 8, 1) == []
 
 
 def test_small_neighbours_are_kept_as_one() -> None:
@@ -36,9 +36,9 @@ def test_small_neighbours_are_kept_as_one() -> None:
     alike = [batch for batch in batches(0, 100) if batch.base_offset % 2]
     for base, batch in enumerate(alike):
         batch.place(base_offset=base, timestamp_us=0, log_epoch=0)
-    (joined,) = cache.put(log, alike)
+    (joined,) = cache.put(log.cold, alike)
     assert (joined.base_offset, joined.count) == (0, 50)
-    assert cache.get(log, 30, 1) == [joined]
+    assert cache.get(log.cold, 30, 1) == [joined]
 
 
 def test_what_begins_alike_and_ends_elsewhere_is_not_taken_for_the_other() -> None:
@@ -46,23 +46,23 @@ def test_what_begins_alike_and_ends_elsewhere_is_not_taken_for_the_other() -> No
     alike = [batch for batch in batches(0, 100) if batch.base_offset % 2]
     for base, batch in enumerate(alike):
         batch.place(base_offset=base, timestamp_us=0, log_epoch=0)
-    cache.put(log, alike[:1])
-    (joined,) = cache.put(log, alike)
+    cache.put(log.cold, alike[:1])
+    (joined,) = cache.put(log.cold, alike)
     assert joined.count == 50
 
 
 def test_the_first_object_kept_is_the_one_that_all_readers_get() -> None:
     cache, log = ColdCache(1 << 20), PartitionLog(1, 0, 1, "d")
-    first = cache.put(log, batches(0, 1))
-    assert cache.put(log, batches(0, 1))[0] is first[0]
+    first = cache.put(log.cold, batches(0, 1))
+    assert cache.put(log.cold, batches(0, 1))[0] is first[0]
 
 
 def test_the_oldest_go_when_the_budget_is_passed() -> None:
     cache, log = ColdCache(5000), PartitionLog(1, 0, 1, "d")
-    cache.put(log, batches(0, 20))
+    cache.put(log.cold, batches(0, 20))
     assert cache.bytes_held <= 5000
-    assert cache.get(log, 0, 1) == []
-    assert cache.get(log, 19, 1) != []
+    assert cache.get(log.cold, 0, 1) == []
+    assert cache.get(log.cold, 19, 1) != []
 
 
 def test_an_index_that_lies_is_made_again() -> None:
