@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
 START_TIMEOUT_S = 30
@@ -24,13 +25,15 @@ class Server:
     Args:
         data: Where the log is kept; the same again after a kill.
         flags: More flags of `dragoman serve`.
+        launcher: A command that runs the one behind it, in its own place.
 
     Attributes:
         ports: The port of each dialect, while it runs.
     """
 
-    def __init__(self, data: Path, *flags: str) -> None:
+    def __init__(self, data: Path, *flags: str, launcher: Sequence[str] = ()) -> None:
         self.data = data
+        self.launcher = launcher
         self.flags = flags
         self.ports: dict[str, int] = {}
         self.log = data.parent / f"{data.name}.stderr"
@@ -49,7 +52,7 @@ class Server:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    *(str(command), "serve", "--print-ports", *doors),
+                    *(*self.launcher, str(command), "serve", "--print-ports", *doors),
                     *("--data", str(self.data), *self.flags),
                 ],
                 stdout=subprocess.PIPE,
