@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from dragoman.core.storage.verify import Damage
     from dragoman.gateway.config import Config
 
+PROGRESS_S = 1.0
+"""How often a look at the whole log says how far it has come."""
 Flag = Parameter(negative=(), show_default=False)
 
 
@@ -129,10 +132,21 @@ def _tell(settings: Config, store: DiskStore, *, verify: bool) -> None:
 
 def _verify(directory: Path) -> None:
     """Checks the whole data directory, which recovery has put in order before."""
-    report = check(directory)
+    log = structlog.get_logger("dragoman.serve")
+    last_s = monotonic()
+
+    def progress(done: int, total: int) -> None:
+        nonlocal last_s
+        if monotonic() - last_s >= PROGRESS_S:
+            last_s = monotonic()
+            log.info("verifying", percent=100 * done // max(total, 1), bytes=done, of=total)
+
+    report = check(directory, progress=progress)
     for damage in report.damage:
         _tell_damage(damage)
-    structlog.get_logger("dragoman.serve").info(
+    for remark in report.remarks:
+        log.info("remark", what=remark)
+    log.info(
         "log verified",
         segments=report.segments,
         batches=report.batches,

@@ -437,7 +437,7 @@ def decode_batch(data: Buffer, topic_id: int, partition: int, at: int = 0) -> Re
         raise BatchError("the batch is cut off")
     if not is_intact(head, view, topic_id, partition):
         raise BatchError("the batch's checksum does not match")
-    return _columns(head, view)
+    return open_columns(head, view)
 
 
 def is_intact(head: BatchHead, view: Buffer, topic_id: int, partition: int) -> bool:
@@ -448,7 +448,12 @@ def is_intact(head: BatchHead, view: Buffer, topic_id: int, partition: int) -> b
     return bool(crc32c(data[16 : head.length], crc32c(data[:12], seed)) == head.crc)
 
 
-def _columns(head: BatchHead, view: memoryview) -> RecordBatch:
+def open_columns(head: BatchHead, view: memoryview) -> RecordBatch:
+    """Returns the batch of a header and bytes that are known to be intact.
+
+    Raises:
+        BatchError: The column layout contradicts itself.
+    """
     found: dict[int, tuple[int, memoryview]] = {}
     at = HEADER_BYTES + 8 * head.columns
     for index in range(head.columns):

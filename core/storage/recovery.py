@@ -33,7 +33,7 @@ from dragoman.core.storage.group import BLOCK, BatchEntry, read_entries
 from dragoman.core.storage.journal import JournalFile
 from dragoman.core.storage.log import LogTable
 from dragoman.core.storage.replay import plan_replay, scan_journal
-from dragoman.core.storage.segment import Segment, segment_name
+from dragoman.core.storage.segment import Segment, load_index, segment_name
 
 if TYPE_CHECKING:
     from dragoman.core.storage.catalog_file import SegmentRow
@@ -240,8 +240,10 @@ class _Rebuild:
         """Looks at what the catalog names; what is missing or short is sealed and named.
 
         Args:
-            heads: Also look at the first batch of every segment.
+            heads: Also look at the first batch of every segment, and remove indexes that a crash
+                left torn, since they are never synced.
         """
+        disk = self._disk
         damage = []
         for log in self._table.logs.values():
             for segment in log.segments:
@@ -254,6 +256,8 @@ class _Rebuild:
                 if problem:
                     segment.sealed = True
                     damage.append(_Problem(log, segment, f"{segment.path} {problem}"))
+                elif heads and load_index(disk, segment, log.topic_id, log.partition) is None:
+                    disk.unlink(segment.index_path)
         return damage
 
     def _problem(self, segment: Segment, *, heads: bool) -> str:

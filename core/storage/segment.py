@@ -93,12 +93,15 @@ class SparseIndex:
         return _INDEX_HEADER.pack(_INDEX_MAGIC, crc32c(tail, seed), 0, 0)[:8] + tail
 
     @classmethod
-    def from_bytes(cls, data: bytes, seed: int, covered: int) -> SparseIndex | None:
-        """Reads an index that covers exactly so many bytes; None where this is not one."""
+    def from_bytes(cls, data: bytes, seed: int, covered: int | None = None) -> SparseIndex | None:
+        """Reads an index, where asked for one that covers exactly so many bytes; None where this is
+        not one."""
         if len(data) < _INDEX_HEADER.size:
             return None
         magic, crc, found, count = _INDEX_HEADER.unpack_from(data)
-        if magic != _INDEX_MAGIC or found != covered or crc32c(data[8:], seed) != crc:
+        if magic != _INDEX_MAGIC or crc32c(data[8:], seed) != crc:
+            return None
+        if covered is not None and covered != found:
             return None
         if len(data) != _INDEX_HEADER.size + 24 * count or not count:
             return None
@@ -107,7 +110,7 @@ class SparseIndex:
         for column in (index.bases, index.positions, index.times):
             column.frombytes(data[at : at + 8 * count])
             at += 8 * count
-        index.covered = covered
+        index.covered = found
         return index
 
 

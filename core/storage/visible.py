@@ -75,7 +75,17 @@ class VisibleWork:
 def read_visible(disk: Disk, layout: Layout) -> dict[Place, Ends]:
     """What the file says now; nothing where it is missing or does not verify."""
     try:
-        found = orjson.loads(without_checksum(read_file(disk, f"{layout.root}/visible")))
+        return check_visible(disk, layout)
     except (OSError, CatalogError):
         return {}
+
+
+def check_visible(disk: Disk, layout: Layout) -> dict[Place, Ends]:
+    """What the file says now.
+
+    Raises:
+        CatalogError: It does not verify.
+        OSError: It is missing, or cannot be read.
+    """
+    found = orjson.loads(without_checksum(read_file(disk, f"{layout.root}/visible")))
     return {(topic, number): (start, end) for topic, number, start, end in found["partitions"]}

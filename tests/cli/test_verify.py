@@ -61,3 +61,34 @@ def test_what_is_no_data_directory_is_said_in_one_sentence(tmp_path: Path, capfd
     heard = capfd.readouterr()
     assert heard.out == ""
     assert heard.err.count("\n") == 1
+
+
+def test_what_a_crash_left_is_a_remark_and_the_status_is_that_of_a_sound_one(
+    tmp_path: Path, capfd: Any
+) -> None:
+    with Server(tmp_path / "data") as server:
+        with connect("iggy", port=server.ports["iggy"]) as client:
+            client.create_topic("t", 1)
+            client.produce("t", [b"x"] * 100, partition=0)
+        server.kill()
+    (tmp_path / "data" / "visible").write_bytes(b"torn")
+    assert verify(str(tmp_path / "data")) == 0
+    remark, summary = rows(capfd)
+    assert "visible" in remark["remark"]
+    assert (summary["damage"], summary["remarks"], summary["clean"]) == (0, 1, False)
+
+
+def test_beside_a_live_server_under_load_nothing_is_named(tmp_path: Path, capfd: Any) -> None:
+    flags = ("--set", "storage.segment_bytes=65536", "--set", "storage.checkpoint_interval_s=0.2")
+    with Server(tmp_path / "data", *flags) as server:
+        with connect("iggy", port=server.ports["iggy"]) as client:
+            client.create_topic("t", 2)
+            for number in range(2000):
+                client.produce("t", [b"%d" % number * 200] * 100, partition=number % 2)
+                if number % 4 == 0:
+                    assert verify(str(tmp_path / "data")) == 0
+                    (summary,) = rows(capfd)
+                    if summary["indexes"] > 20:
+                        break
+        assert summary["indexes"] > 20
+        assert server.stop() == 0
