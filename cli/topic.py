@@ -1,4 +1,4 @@
-"""`dragoman topic`: make, list, describe and delete topics over any dialect."""
+"""`dragoman topic`: make, list, describe, trim and delete topics over any dialect."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dragoman.clients.sync import SyncClient
     from dragoman.core.calls import PartitionDescription, TopicDescription
 
-app = App(name="topic", help="Make, list, describe, delete topics.")
+app = App(name="topic", help="Make, list, describe, trim, delete topics.")
 
 
 @app.command
@@ -119,6 +119,29 @@ def delete(name: str, /, *, at: At = HERE) -> int:
     def action(client: SyncClient) -> None:
         client.delete_topic(name)
         show({"topic": name, "deleted": True})
+
+    return talk(at, action)
+
+
+@app.command
+def trim(name: str, /, *, partition: int, before: str, at: At = HERE) -> int:
+    """Delete the oldest records of a partition. Cursus has words for that.
+
+    Parameters
+    ----------
+    name
+        The topic, as `topic` or `namespace/topic`.
+    partition
+        Which of its partitions.
+    before
+        The first offset that stays, or `end` for all that is visible.
+    """
+
+    def action(client: SyncClient) -> None:
+        if before != "end" and not before.isdecimal():
+            raise ValueError(f"--before is an offset or `end`, not {before!r}")
+        start = client.delete_records(name, partition, -1 if before == "end" else int(before))
+        show({"topic": name, "partition": partition, "log_start_offset": start})
 
     return talk(at, action)
 

@@ -241,6 +241,10 @@ class Client:
         """Deletes a topic."""
         await self.run(tasks.delete_topic(topic))
 
+    async def delete_records(self, topic: str, partition: int, before: int = -1) -> int:
+        """Deletes a partition's records below an offset, -1 for all; returns the new log start."""
+        return await self.run(tasks.delete_records(topic, partition, before))
+
     async def topics(self) -> list[TopicDescription]:
         """All topics, as far as the dialect tells."""
         return await self.run(tasks.list_topics())

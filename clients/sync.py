@@ -224,6 +224,10 @@ class SyncClient:
         """Deletes a topic."""
         self.run(tasks.delete_topic(topic))
 
+    def delete_records(self, topic: str, partition: int, before: int = -1) -> int:
+        """Deletes a partition's records below an offset, -1 for all; returns the new log start."""
+        return self.run(tasks.delete_records(topic, partition, before))
+
     def topics(self) -> list[TopicDescription]:
         """All topics, as far as the dialect tells."""
         return self.run(tasks.list_topics())

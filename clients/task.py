@@ -99,6 +99,15 @@ def delete_topic(name: str) -> Task[None]:
     yield from one(calls.DeleteTopic(topic, namespace))
 
 
+def delete_records(name: str, partition: int, before: int = -1) -> Task[int]:
+    """Deletes the records of a partition below an offset, -1 for all; returns where the log starts
+    now."""
+    namespace, topic = split_flat(name)
+    reply = yield from one(calls.DeleteRecords(topic, partition, before, namespace))
+    log_start: int = reply.log_start_offset
+    return log_start
+
+
 def list_topics() -> Task[list[TopicDescription]]:
     """All topics of all namespaces; those that a list only names are described one by one."""
     try:

@@ -130,6 +130,12 @@ class Asking:
         namespace, topic = _topic(command, tag)
         return Asked(tag, calls.DeleteTopic(topic, namespace))
 
+    def _delete_records(self, command: Command, tag: Tag) -> Heard:
+        namespace, topic = _topic(command, tag)
+        tag.partition = _partition(_value(command, "partition"))
+        before = _number(_value(command, "before"), (-1, _INT64[1]), "invalid_before")
+        return Asked(tag, calls.DeleteRecords(topic, tag.partition, before, namespace))
+
     def _list(self, command: Command, tag: Tag) -> Heard:
         if command.values:
             namespace, topic = _topic(command, tag)
@@ -327,6 +333,7 @@ _SERVED: dict[str, Callable[[Asking, Command, Tag], Heard]] = {
     "COMMIT_OFFSET": Asking._commit,
     "BATCH_COMMIT": Asking._batch_commit,
     "FETCH_OFFSET": Asking._fetch_offset,
+    "DELETE_RECORDS": Asking._delete_records,
     "HELP": Asking._help,
 }
 

@@ -194,6 +194,8 @@ class CursusCodec:
                 return translate.topic_line(topic, tag, self._leader)
             case calls.TopicDeleted():
                 return f"OK topic={tag.topic} deleted=true"
+            case calls.RecordsDeleted(partition, log_start):
+                return f"OK topic={tag.topic} partition={partition} log_start={log_start}"
             case calls.TopicsListed():
                 return translate.topics_line(reply)
             case calls.GroupJoined():

@@ -28,6 +28,7 @@ POSITIONS: Final[dict[str, tuple[str, ...]]] = {
     "COMMIT_OFFSET": ("topic", "group", "partition", "offset"),
     "BATCH_COMMIT": ("topic", "group", "member", "generation"),
     "FETCH_OFFSET": ("topic", "group", "partition"),
+    "DELETE_RECORDS": ("topic", "partition", "before"),
     "HELP": (),
     "EXIT": (),
 }

@@ -201,6 +201,8 @@ def _understand(request: Request, text: str, fields: dict[str, str]) -> Reply:
             return calls.TopicDescribed(_told(fields))
         case calls.DeleteTopic():
             return calls.TopicDeleted(*split_flat(fields["topic"]))
+        case calls.DeleteRecords():
+            return calls.RecordsDeleted(int(fields["partition"]), int(fields["log_start"]))
         case calls.ListTopics():
             names = [name for name in fields["topics"].split(",") if name]
             return calls.TopicsListed([described(name, 0) for name in names])

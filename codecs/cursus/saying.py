@@ -52,6 +52,13 @@ def say(request: Request) -> Sequence[Buffer]:
             return _command("CREATE", **_create(request))
         case calls.DeleteTopic(topic, namespace):
             return _command("DELETE", topic=topic_of(namespace, topic))
+        case calls.DeleteRecords(topic, partition, before, namespace):
+            return _command(
+                "DELETE_RECORDS",
+                topic=topic_of(namespace, topic),
+                partition=partition,
+                before=before,
+            )
         case calls.DescribeTopic(topic, namespace):
             return _command("METADATA", topic=topic_of(namespace, topic))
         case calls.ListTopics(namespace):

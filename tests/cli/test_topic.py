@@ -13,6 +13,7 @@ import pytest
 
 from dragoman.cli import topic
 from dragoman.cli.asking import Where
+from dragoman.clients.sync import connect
 from support.wired import WiredServer
 
 if TYPE_CHECKING:
@@ -75,6 +76,21 @@ def test_a_setting_that_cannot_be_read_or_said_is_code_2(wired: WiredServer, cap
     assert "'soon' is not a time" in capfd.readouterr().err
     assert topic.create("never", dedupe="30m", at=at) == 2
     assert "iggy cannot say this" in capfd.readouterr().err
+
+
+def test_records_are_trimmed(wired: WiredServer, capfd: Any) -> None:
+    at = Where("cursus", port=wired.ports["cursus"])
+    assert topic.create("trimmed", at=at) == 0
+    with connect("cursus", port=wired.ports["cursus"]) as client:
+        client.produce("trimmed", [b"0", b"1", b"2"], partition=0)
+    assert topic.trim("trimmed", partition=0, before="2", at=at) == 0
+    assert topic.trim("trimmed", partition=0, before="end", at=at) == 0
+    assert topic.trim("trimmed", partition=0, before="9", at=at) == 1
+    assert topic.trim("trimmed", partition=0, before="some", at=at) == 2
+    heard = capfd.readouterr()
+    starts = [json.loads(line).get("log_start_offset") for line in heard.out.splitlines()]
+    assert starts == [None, 2, 3]
+    assert "--before is an offset or `end`, not 'some'" in heard.err
 
 
 def test_what_the_dialect_has_no_words_for_is_code_2(wired: WiredServer, capfd: Any) -> None:

@@ -54,6 +54,13 @@ def test_topics_are_made_described_listed_and_deleted(talk: Talk) -> None:
     assert talk.ask(calls.DescribeTopic("t")).code is ErrorCode.UNKNOWN_TOPIC
 
 
+def test_records_are_deleted_below_an_offset(talk: Talk) -> None:
+    talk.ask(calls.Produce("t", records([b"a", b"b"]), 0))
+    assert talk.ask(calls.DeleteRecords("t", 0, 1)) == calls.RecordsDeleted(0, 1)
+    assert talk.ask(calls.DeleteRecords("t", 0, -1)) == calls.RecordsDeleted(0, 2)
+    assert talk.ask(calls.DeleteRecords("t", 0, 3)).code is ErrorCode.INVALID_OFFSET
+
+
 def test_settings_are_asked_for_and_heard(talk: Talk) -> None:
     config = calls.TopicConfig(1, 2, True, True, 3, 4)
     create = calls.CreateTopic("u", 1, config=config, if_exists=calls.IfExists.GROW)
