@@ -15,7 +15,7 @@ from dragoman.core.join import can_join, join_batches
 from dragoman.core.storage.group import HEADER_BYTES, batch_entry, change_entry, encode_group
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from dragoman.core.change import Change
     from dragoman.core.column import Buffer
@@ -110,6 +110,28 @@ class Group:
         self.entries += 1
         self.length += len(entry) + length
         self.records += batch.count
+
+
+def due_items(
+    pending: Collection[PendingBatch | PendingChange], nbytes: int, bytes_max: int
+) -> list[PendingBatch | PendingChange]:
+    """What the next group takes: all that is pending, or as much as a group may hold; it ends
+    before a batch.
+
+    Args:
+        nbytes: Of everything that is pending.
+    """
+    if nbytes <= bytes_max:
+        return list(pending)
+    items: list[PendingBatch | PendingChange] = []
+    total = 0
+    for item in pending:
+        if type(item) is PendingBatch:
+            total += item.nbytes
+            if total > bytes_max and items:
+                break
+        items.append(item)
+    return items
 
 
 def build_group(items: Sequence[PendingBatch | PendingChange]) -> Group:
