@@ -21,6 +21,7 @@ from dragoman.codecs.base import Asked, HungUp, Offload, Refused, foreign_protoc
 from dragoman.core.calls import Fetch, Follow, Produce
 from dragoman.core.error import Failure
 from dragoman.core.outcome import Outcome
+from dragoman.gateway.following import Following
 from dragoman.gateway.outbox import Outbox
 
 if TYPE_CHECKING:
@@ -55,20 +56,6 @@ class _Nobody:
 
 
 _NOBODY = _Nobody()
-
-
-class _Following:
-    """An active Follow. `due` says that the engine may have something to push."""
-
-    __slots__ = ("due", "idle_us", "last_us", "outcome", "place", "tag")
-
-    def __init__(self, tag: Any, outcome: Outcome, request: Follow, now: Now) -> None:
-        self.tag = tag
-        self.outcome = outcome
-        self.idle_us = request.idle_us
-        self.place = (request.namespace, request.topic, request.partition)
-        self.last_us = now.mono_us
-        self.due = True
 
 
 class Session:
@@ -131,7 +118,7 @@ class Session:
         self.client = client
         self._queue: deque[tuple[Any, Outcome]] = deque()
         self._backlog: deque[Heard] = deque()
-        self._following: list[_Following] = []
+        self._following: list[Following] = []
         self._follows_asked: dict[Outcome, Follow] = {}
         self._deaf = False
         self._over = False
@@ -260,11 +247,7 @@ class Session:
         """Sends the keep-alive of every Follow that was silent for its interval."""
         try:
             for following in self._following:
-                if (
-                    following.idle_us
-                    and now.mono_us - following.last_us >= following.idle_us
-                    and self.outbox.size < REPLY_BYTES_WAITING_MAX
-                ):
+                if self.outbox.size < REPLY_BYTES_WAITING_MAX and following.is_silent(now):
                     following.last_us = now.mono_us
                     self._emit(self._codec.send_idle(following.tag))
         except Exception as error:
@@ -394,7 +377,7 @@ class Session:
             if outcome.follows:
                 queue.popleft()
                 request = self._follows_asked.pop(outcome)
-                following = _Following(tag, outcome, request, now)
+                following = Following(tag, outcome, request, now)
                 if request.replaces:
                     self._replace(following, now)
                 self._following.append(following)
@@ -404,7 +387,7 @@ class Session:
             else:
                 return
 
-    def _replace(self, newer: _Following, now: Now) -> None:
+    def _replace(self, newer: Following, now: Now) -> None:
         """Ends the Follows that a newer one on the same partition takes the place of."""
         for following in list(self._following):
             if following.place == newer.place:
