@@ -26,6 +26,7 @@ from dragoman.core.storage.flush import (
     PendingBatch,
     PendingChange,
     build_group,
+    due_items,
 )
 from dragoman.core.storage.journal import Journal
 from dragoman.core.storage.layout import Layout
@@ -134,6 +135,8 @@ class DiskStore:
         self._pending: deque[PendingBatch | PendingChange] = deque()
         self._pending_bytes = 0
         self._flushing: JournalFlush | None = None
+        self._again: JournalFlush | None = None
+        self._again_at_us: int | None = None
         self._due_sync = DueSync(options)
         self._closing = False
         self._takes_nothing = False
@@ -180,10 +183,13 @@ class DiskStore:
         """Everything pending as one group, as far as the journal has prepared room for it."""
         if self._flushing is not None or self.failure is not None:
             return None
+        if self._again is not None:
+            return self._take_again(now)
         if not self._pending:
             return self._take_sync(now)
         if self._built is None:
-            items = self._due_items()
+            limit = self._options.group_bytes_max
+            items = due_items(self._pending, self._pending_bytes, limit)
             self._built = build_group(items), len(items)
         group, count = self._built
         file = self._journal.place(group.length)
@@ -228,7 +234,11 @@ class DiskStore:
         assert work is flush
         self._flushing = None
         if error is not None:
-            self._fence(error)
+            if is_full(error):
+                self._again, self._again_at_us = flush, None
+                self._writer.met_full_disk()
+            else:
+                self._fence(error)
             return None
         if flush.syncs:
             self._journal.synced_group = flush.number
@@ -270,6 +280,7 @@ class DiskStore:
             stopping=self._closing
             and not self._pending
             and self._flushing is None
+            and self._again is None
             and self._writer.is_idle,
         )
         if checkpoint is not None:
@@ -458,20 +469,13 @@ class DiskStore:
             raise
         return found
 
-    def _due_items(self) -> list[PendingBatch | PendingChange]:
-        """What the next group takes: all, or as much as a group may hold."""
-        limit = self._options.group_bytes_max
-        if self._pending_bytes <= limit:
-            return list(self._pending)
-        items: list[PendingBatch | PendingChange] = []
-        total = 0
-        for item in self._pending:
-            if type(item) is PendingBatch:
-                total += item.nbytes
-                if total > limit and items:
-                    break
-            items.append(item)
-        return items
+    def _take_again(self, now: Now) -> Flush | None:
+        """The group that met a full disk, after a pause: the same bytes go to the same place."""
+        if self._again_at_us is None:
+            self._again_at_us = now.mono_us + 1000 * self._options.retry_ms
+        if now.mono_us >= self._again_at_us:
+            self._flushing, self._again = self._again, None
+        return self._flushing
 
     def _take_sync(self, now: Now) -> Flush | None:
         """In mode `interval`: the sync that is due although nothing new is pending."""
