@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dragoman.core.storage.disk import SyncFailed
-from dragoman.simulation.wreck import Directory, Inode, Wreck, put, resize
+from dragoman.simulation.wreck import Directory, Inode, Wreck, put, replayed, resize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +41,7 @@ class SimDisk:
         operations: How many operations there were that change or sync something.
         log: Their names and paths, for the message of a failing test.
         fails: Called with (number, name, path) before each; what it raises is raised.
+        looks, looks_fail: The same for what only opens, lists or reads.
         bytes_max: Writes that would make all files together larger find the disk full.
     """
 
@@ -49,6 +50,8 @@ class SimDisk:
         self.operations = 0
         self.log: list[str] = []
         self.fails: Callable[[int, str, str], None] | None = None
+        self.looks = 0
+        self.looks_fail: Callable[[int, str, str], None] | None = None
         self.bytes_max: int | None = None
         self.caches_reads = True
         self._open: dict[int, tuple[Inode, str, bool]] = {}
@@ -168,6 +171,7 @@ class SimDisk:
             parent.unsynced.append((name, found))
         if not isinstance(found, Inode):
             raise IsADirectoryError(errno.EISDIR, "is a directory", path)
+        self._look("open", path)
         fd = self._next_fd
         self._next_fd += 1
         self._open[fd] = (found, path, writable)
@@ -182,7 +186,9 @@ class SimDisk:
         return len(self._file(fd).data)
 
     def read(self, fd: int, length: int, position: int) -> bytes:
-        return bytes(self._file(fd).data[position : position + length])
+        inode, path, _ = self._opened(fd)
+        self._look("read", path)
+        return bytes(inode.data[position : position + length])
 
     def read_now(self, fd: int, length: int, position: int) -> bytes | None:
         return self.read(fd, length, position) if self.caches_reads else None
@@ -212,8 +218,14 @@ class SimDisk:
 
     def sync(self, fd: int) -> None:
         inode, path, _ = self._opened(fd)
-        self._operation("sync", path)
-        inode.synced = bytes(inode.data)
+        try:
+            self._operation("sync", path)
+        except OSError:
+            # The kernel calls the pages clean: they can be read, but no later sync writes them.
+            inode.unsynced.clear()
+            inode.forgot = True
+            raise
+        inode.synced = replayed(inode) if inode.forgot else bytes(inode.data)
         inode.unsynced.clear()
 
     def rename(self, old: str, new: str) -> None:
@@ -266,6 +278,7 @@ class SimDisk:
             parent.unsynced.append((name, None))
 
     def list(self, path: str) -> list[str]:
+        self._look("list", path)
         found = self._find(path)
         if isinstance(found, Inode):
             raise NotADirectoryError(errno.ENOTDIR, "is a file", path)
@@ -300,7 +313,11 @@ class SimDisk:
                 return known
             if isinstance(at, Inode):
                 data = bytes(at.data)
-                inode = Inode(data, data) if survives else Inode(data, at.synced, [*at.unsynced])
+                inode = (
+                    Inode(data, data)
+                    if survives
+                    else Inode(data, at.synced, [*at.unsynced], at.forgot)
+                )
                 made[id(at)] = inode
                 return inode
             left = made[id(at)] = Directory()
@@ -321,6 +338,11 @@ class SimDisk:
         self.log.append(f"{name} {path}")
         if self.fails is not None:
             self.fails(self.operations, name, path)
+
+    def _look(self, name: str, path: str) -> None:
+        self.looks += 1
+        if self.looks_fail is not None:
+            self.looks_fail(self.looks, name, path)
 
     def _put(self, inode: Inode, position: int, data: bytes) -> None:
         if data:

@@ -36,12 +36,14 @@ Fate = tuple[int, int]
 class Inode:
     """A file: its bytes now, its bytes as synced, and the changes between the two.
 
-    A change is (position, bytes) or a new size.
+    A change is (position, bytes) or a new size. After a failed sync it `forgot` what it had not
+    written: the bytes now are more than the bytes as synced and the changes since.
     """
 
     data: bytes | bytearray = b""
     synced: bytes = b""
     unsynced: list[tuple[int, bytes] | int] = field(default_factory=list)
+    forgot: bool = False
 
 
 @dataclass(eq=False)
@@ -88,7 +90,7 @@ class DirtyFile:
         self.everything: Fate = (changes, (1 << count) - 1)
         self.size_only: Fate = (changes, 0)
         self.data_only: Fate = (0, (1 << count) - 1)
-        now = bytes(inode.data)
+        now = bytes(inode.data) if not inode.forgot else bytes(cache)
         self._made: dict[Fate, bytes] = {self.everything: now, self.nothing: inode.synced}
         self._same = {now: now, inode.synced: inode.synced}
 
@@ -229,7 +231,7 @@ class Wreck:
                 self._index[id(at)] = len(self.files)
                 self.files.append(DirtyFile(at))
             else:  # what a test damaged counts, as if it had been so on the medium
-                self._clean[id(at)] = bytes(at.data)
+                self._clean[id(at)] = at.synced if at.forgot else bytes(at.data)
             return
         versions: dict[str, list[Inode | Directory | None]] = {}
         for name, entry in at.unsynced:
@@ -285,6 +287,17 @@ def put(data: bytearray, position: int, piece: bytes) -> None:
     if len(data) < position:
         data.extend(bytes(position - len(data)))
     data[position : position + len(piece)] = piece
+
+
+def replayed(inode: Inode) -> bytes:
+    """What was synced with the changes since."""
+    data = bytearray(inode.synced)
+    for change in inode.unsynced:
+        if isinstance(change, int):
+            resize(data, change)
+        else:
+            put(data, *change)
+    return bytes(data)
 
 
 def resize(data: bytearray, size: int) -> None:

@@ -143,10 +143,9 @@ CROSS_CUTTING = {
     "test_contract",
     "test_matrix",
     "test_watermark",
-    "test_crash_points",
+    "test_compacted",
     "test_compact_crashes",
     "test_exactly_once",
-    "test_damage",
     "test_group_histories",
 }
 """Tests of a property that several files keep together; each name says which."""

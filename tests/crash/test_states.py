@@ -1,7 +1,7 @@
 """Power cuts on a disk in memory: every state that it may leave behind is one that was promised.
 
 `CRASH_STATES` different states are recovered, twice each; `CRASH_DOUBLE` lives crash, go on and
-crash again. A failure names the call that shows it again.
+crash again; `CRASH_PHANTOMS` lives have readers. A failure names the call that shows it again.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dragoman.core.storage.options import Durability
 from dragoman.simulation.disk import SimDisk
 from support.effort import effort
 from support.life import PASSING
+from support.phantom import phantom
 from support.spread import spread
 from support.store import Driven
 from support.survey import double_crash, survey
@@ -21,6 +22,7 @@ from support.verdict import rule
 
 STATES = effort("CRASH_STATES", 100_000)
 DOUBLE = effort("CRASH_DOUBLE", 50)
+PHANTOMS = effort("CRASH_PHANTOMS", 1000)
 QUOTA = 5000
 LIMIT = 12
 SEEDS_APART = 10_000
@@ -76,3 +78,17 @@ def test_a_second_crash_takes_nothing_that_the_first_one_left() -> None:
         for cases in spread(double_crash, [(seed,) for seed in range(DOUBLE)]):
             row.cases += cases
         assert row.cases == DOUBLE
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120 + PHANTOMS // 10)
+def test_nothing_that_a_reply_showed_ever_vanishes() -> None:
+    step = 50
+    tasks = [(first, min(first + step, PHANTOMS)) for first in range(0, PHANTOMS, step)]
+    with rule("D9", "readers and writers until the power goes: nothing shown vanishes") as row:
+        shown = 0
+        for cases, replies in spread(phantom, tasks):
+            row.cases += cases
+            shown += replies
+        assert row.cases == PHANTOMS
+        assert shown > 10 * PHANTOMS
