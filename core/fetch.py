@@ -271,7 +271,7 @@ class Fetching:
     ) -> tuple[Fetched, int]:
         partition = read.partition
         topic = partition.topic
-        sequence = topic.sequence
+        sequence = max(topic.sequence, partition.start_sequence)
         if turn is not None:
             sequence = max(sequence, turn.group.sequence)
             if not turn.holds:

@@ -170,6 +170,8 @@ class Reader:
         )
         slices = result.slices
         while slices and not result.is_full and result.bytes_left > 0:
+            if result.next_offset < partition.state.log_start_offset:
+                break  # what was read was deleted meanwhile, and what follows is not its neighbour
             try:
                 more = self._store.read(
                     partition.topic_id, partition.number, result.next_offset, result.bytes_left

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.core.calls import Fetch
+from dragoman.core.calls import DeleteRecords, Fetch
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.interface import WorkLane
 from dragoman.core.memory import MemoryStore
-from dragoman.core.reader import damaged
+from dragoman.core.reader import Read, damaged
 from dragoman.core.store import StoreDamage
 from support.log import Log, values
 
@@ -61,3 +61,17 @@ def test_a_blocking_read_that_meets_damage_names_it(log: Log) -> None:
 def test_damage_is_told_with_its_range() -> None:
     error = damaged(StoreDamage(3, 5, "segment 0 at byte 64"))
     assert error.facts == {"first": 3, "last": 5}
+
+
+def test_a_read_whose_records_were_deleted_meanwhile_does_not_go_on_behind_them() -> None:
+    log = Log()
+    for number in range(4):
+        log.put("t", b"%d" % number)
+    partition = log.engine._directory.topics[1].partitions[0]
+    read = Read(partition, 0, 0, 100, 1 << 20, 0, False)
+    batches = log.store.read(1, 0, 0, 1)
+    assert isinstance(batches, list)
+    log.ask(DeleteRecords("t", 0, 3))
+    slices, next_offset = log.engine._reader.take(read, batches[:1])
+    assert next_offset < 3
+    assert values(slices) == [b"%d" % number for number in range(next_offset)]

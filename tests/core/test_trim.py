@@ -59,6 +59,16 @@ def test_the_reply_waits_for_the_trim_also_for_one_that_another_made() -> None:
     assert first.reply == second.reply == RecordsDeleted(0, 3)
 
 
+def test_whoever_is_led_to_the_new_start_waits_for_the_trim_too() -> None:
+    log = filled()
+    log.hand(DeleteRecords("t", 0, 3))
+    read = log.hand(Fetch("t", 0))
+    assert not read.ready
+    log.flush()
+    assert read.ready
+    assert values(read.reply.slices) == [b"3", b"4"]  # type: ignore[union-attr]
+
+
 def test_a_trim_survives_a_restart() -> None:
     log = filled()
     log.ask(DeleteRecords("t", 0, -1))
