@@ -11,7 +11,6 @@ from dragoman.codecs.rustlog.speaker import RustLogSpeaker
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.simulation.client import Client
 from dragoman.simulation.membership import Membership
-from dragoman.simulation.model import Model
 from dragoman.simulation.register import Registers
 from dragoman.simulation.rule import Broken, Rule
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from dragoman.core.calls import Request
     from dragoman.simulation.clock import SimClock
-    from dragoman.simulation.model import Moment, Topic
+    from dragoman.simulation.model import Model, Moment, Topic
     from dragoman.simulation.server import Server
     from dragoman.simulation.trace import Trace
 
@@ -46,7 +45,7 @@ class World:
     clock: SimClock
     trace: Trace
     server: Server
-    model: Model = field(default_factory=Model)
+    model: Model
     registers: Registers = field(default_factory=Registers)
     groups: dict[tuple[str, str], Membership] = field(default_factory=dict)
     stable: list[str] = field(default_factory=list)

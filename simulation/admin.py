@@ -136,7 +136,9 @@ class Admin(Actor):
         if self.spoken == "cursus":
             return
         for moment, shown in zip(moments, partitions, strict=False):
-            self.world.model.watermark(moment, shown.high_watermark)
+            # Iggy says the same of a partition without records and of one whose only one is gone.
+            if shown.high_watermark or self.spoken != "iggy":
+                self.world.model.watermark(moment, shown.high_watermark)
 
     def list_all(self) -> None:
         """Asks which topics there are."""

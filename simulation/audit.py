@@ -12,7 +12,7 @@ from dragoman.simulation.rule import Broken, Rule
 from dragoman.simulation.server import Stop
 
 if TYPE_CHECKING:
-    from dragoman.core.calls import Fetched, Request, TopicDescribed
+    from dragoman.core.calls import Request, TopicDescribed
     from dragoman.simulation.model import Topic
     from dragoman.simulation.run import Simulation
 
@@ -96,14 +96,21 @@ class Auditor:
 
     def _read(self, clerk: Actor, topic: Topic, partition: int) -> None:
         model = self._world.model
-        offset = topic.log(partition).start
+        offset = 0
         while True:
             request = Fetch(topic.name, partition, offset)
             if clerk.spoken == "iggy":
                 request.group, request.kind, request.records_max = "1", OffsetKind.CONSUMER, 1000
             moment = model.moment(topic, partition)
-            reply: Fetched | Failure = self._asked(clerk, request)
-            if isinstance(reply, Failure):
+            reply = self._asked(clerk, request)
+            is_refused = isinstance(reply, Failure)
+            is_empty = not is_refused and not reply.slices and offset < moment.visible
+            goes_itself = clerk.spoken.startswith("rustlog") and model.may_be_gone(moment, offset)
+            if goes_itself and (is_refused or is_empty):
+                # Below the log's start the others are led to it.
+                offset = max(offset + 1, moment.gone)
+                continue
+            if is_refused:
                 raise Broken(Rule.REFUSED, f"{topic.name}/{partition} at {offset}: {reply}")
             records = records_of(reply.slices)
             model.read_records(moment, offset, records, reply.next_offset)

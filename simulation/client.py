@@ -77,6 +77,16 @@ class Client:
         connection = self.connection
         return connection is not None and bool(connection.to_client or connection.is_gone)
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether it has a connection, as far as it knows."""
+        return self.connection is not None
+
+    @property
+    def news(self) -> int:
+        """Bytes that have reached it."""
+        return 0 if self.connection is None else len(self.connection.to_client)
+
     def connect(self) -> bool:
         """Has a connection, if the server is up."""
         if self.connection is None:
@@ -123,6 +133,8 @@ class Client:
             raise Broken(Rule.PROTOCOL, f"{self.name} heard {error}") from None
         self._trace.add(f"{self.name}: hears {len(data)} bytes, {len(told)} replies")
         for reply, push in told:
+            if self.connection is not connection:
+                return  # it hung up over what it heard
             if push:
                 assert self._pushed is not None
                 self._pushed(reply)

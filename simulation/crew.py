@@ -8,7 +8,9 @@ from dragoman.simulation.actor import SPOKEN
 from dragoman.simulation.admin import Admin
 from dragoman.simulation.committer import Committer
 from dragoman.simulation.member import Member
+from dragoman.simulation.operator import Operator
 from dragoman.simulation.reader import Follower, Reader
+from dragoman.simulation.retrier import Retrier
 from dragoman.simulation.writer import Writer
 
 if TYPE_CHECKING:
@@ -17,15 +19,19 @@ if TYPE_CHECKING:
 GROUPS = ("ga", "gb")
 
 
-def make_crew(world: World) -> list[Actor]:
+def make_crew(world: World) -> list[Actor | Operator]:
     """The actors of a run."""
     random = world.random
-    actors: list[Actor] = [
+    actors: list[Actor | Operator] = [
         *(_writer(world, number) for number in range(random.randint(2, 4))),
         *(_reader(world, number) for number in range(random.randint(1, 3))),
         *(Follower(f"follower{number}", world) for number in range(random.randint(0, 2))),
         *(_committer(world, number) for number in range(random.randint(1, 2))),
     ]
+    if random.random() < 0.4:
+        actors.append(Operator("operator", world))
+    if random.random() < 0.6:
+        actors.append(Retrier("retrier0", world, random.choice(world.stable)))
     for number, name in enumerate(world.stable[:2]):
         for index in range(random.randint(0, 3)):
             spoken = random.choice(("v1", "cursus"))

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dragoman.core.calls import BatchSlice
+    from dragoman.simulation.clock import SimClock
+
+
+FOR_EVER = 1 << 62
 
 
 class Stream:
@@ -87,16 +91,18 @@ class Log:
         values: By offset, what was acknowledged or read there.
         places: The same by value.
         visible: Whoever asks from now on sees everything below.
-        start: Below it nothing is demanded.
+        start: Below it nothing is demanded: somebody asked to delete that.
+        gone: Below it nothing may be shown any more.
     """
 
-    __slots__ = ("places", "start", "values", "visible")
+    __slots__ = ("gone", "places", "start", "values", "visible")
 
     def __init__(self) -> None:
         self.values: dict[int, bytes] = {}
         self.places: dict[bytes, int] = {}
         self.visible = 0
         self.start = 0
+        self.gone = 0
 
 
 class Topic:
@@ -108,7 +114,7 @@ class Topic:
         epoch: Counts how often it was deleted.
         is_settled: It exists, and nobody is about to delete it.
         is_compacted: Records may go where a later one has their key.
-        retention_us: Records may go when they are older; 0 keeps them.
+        retention_us: Records may go when they are older; `FOR_EVER` keeps them.
     """
 
     def __init__(self, name: str) -> None:
@@ -119,7 +125,7 @@ class Topic:
         self.epoch = 0
         self.is_settled = False
         self.is_compacted = False
-        self.retention_us = 0
+        self.retention_us = FOR_EVER
         self.logs: dict[int, Log] = {}
 
     @property
@@ -133,6 +139,10 @@ class Topic:
         if log is None:
             log = self.logs[partition] = Log()
         return log
+
+    def keeps_for(self, retention_us: int) -> None:
+        """Somebody asked to keep records for so long only."""
+        self.retention_us = min(self.retention_us, retention_us)
 
     def made(self, partitions: int) -> None:
         """It exists with at least so many partitions."""
@@ -154,12 +164,14 @@ class Moment(NamedTuple):
 
     Attributes:
         visible: The answer shows at least so much.
+        gone: The answer shows nothing below.
     """
 
     topic: Topic
     partition: int
     epoch: int
     visible: int
+    gone: int
 
     @property
     def holds(self) -> bool:
@@ -170,13 +182,17 @@ class Moment(NamedTuple):
 class Model:
     """Everything known of all topics.
 
+    Args:
+        clock: Tells the age of records.
+
     Attributes:
         sent: By value, every record that anybody sent.
         acked: How many were acknowledged.
         read: How many were read, each time counted.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: SimClock) -> None:
+        self._clock = clock
         self.topics: dict[str, Topic] = {}
         self.sent: dict[bytes, Sent] = {}
         self.acked = 0
@@ -191,13 +207,11 @@ class Model:
 
     def moment(self, topic: Topic, partition: int) -> Moment:
         """What is certain of a partition now; taken when something is asked of it."""
-        return Moment(
-            topic, partition, topic.epoch if topic.is_settled else -1, self._end(topic, partition)
-        )
-
-    def _end(self, topic: Topic, partition: int) -> int:
+        epoch = topic.epoch if topic.is_settled else -1
         log = topic.logs.get(partition)
-        return 0 if log is None else log.visible
+        if log is None:
+            return Moment(topic, partition, epoch, 0, 0)
+        return Moment(topic, partition, epoch, log.visible, log.gone)
 
     # ------------------------------------------------------------ what was heard
 
@@ -232,6 +246,26 @@ class Model:
             )
         self.shows(moment.topic, moment.partition, shown)
 
+    def may_be_gone(self, moment: Moment, offset: int) -> bool:
+        """Whether the log may begin above this offset."""
+        log = moment.topic.log(moment.partition)
+        if offset < log.start:
+            return True
+        value = log.values.get(offset)
+        expires = moment.topic.retention_us < FOR_EVER
+        return expires and (value is None or self._is_old(self.sent[value]))
+
+    def deletes(self, topic: Topic, partition: int, before: int) -> None:
+        """Somebody asks to delete what lies below an offset."""
+        log = topic.log(partition)
+        log.start = max(log.start, before)
+
+    def deleted(self, moment: Moment, before: int) -> None:
+        """What lies below an offset is deleted for good."""
+        if moment.holds:
+            log = moment.topic.log(moment.partition)
+            log.gone = max(log.gone, before)
+
     def read_records(
         self,
         moment: Moment,
@@ -248,6 +282,10 @@ class Model:
                 self._check_gone(moment, offset, moment.visible, is_start=True)
             return
         self.read += len(records)
+        if records[0][0] < moment.gone:
+            raise Broken(
+                Rule.DELETED, f"{_named(moment)} shows {records[0][0]}, deleted up to {moment.gone}"
+            )
         expected = offset
         is_start = True
         for at, value in records:
@@ -255,6 +293,8 @@ class Model:
                 if at < expected:
                     raise Broken(Rule.DENSE, f"{_named(moment)} shows {at} after {expected - 1}")
                 self._check_gone(moment, expected, at, is_start=is_start)
+                if is_start:
+                    self.deleted(moment, at)
             is_start = False
             self._place(topic, partition, at, value)
             expected = at + 1
@@ -266,13 +306,15 @@ class Model:
 
     def check_kept(self, topic: Topic) -> None:
         """Every partition was read to its end: all that was acknowledged has a place."""
+        is_whole = all(not log.start for log in topic.logs.values())
         for value, sent in self.sent.items():
             if (
                 sent.topic is topic
                 and sent.is_acked
                 and sent.epoch == topic.epoch
                 and not any(value in log.places for log in topic.logs.values())
-                and not (topic.is_compacted or topic.retention_us)
+                and is_whole
+                and not self._is_old(sent)
             ):
                 raise Broken(
                     Rule.LOST, f"{value[:24]!r} was acknowledged and is not in {topic.name}"
@@ -312,10 +354,15 @@ class Model:
         """A reader was shown nothing from `first` to `last` (exclusive)."""
         topic = moment.topic
         log = topic.log(moment.partition)
-        if is_start and last <= log.start:
-            return
-        rule = Rule.DENSE if last > first else Rule.VISIBLE
-        raise Broken(rule, f"{_named(moment)} has nothing from {first} to {last - 1}")
+        if is_start:
+            known = [log.values.get(at) for at in range(max(first, log.start), last)]
+            expires = topic.retention_us < FOR_EVER or not known
+            if expires and all(value is None or self._is_old(self.sent[value]) for value in known):
+                return
+        raise Broken(Rule.DENSE, f"{_named(moment)} has nothing from {first} to {last - 1}")
+
+    def _is_old(self, sent: Sent) -> bool:
+        return self._clock.now.wall_us - sent.wall_us > sent.topic.retention_us
 
 
 def records_of(slices: Sequence[BatchSlice]) -> list[tuple[int, bytes]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.calls import Fetch, Follow, OffsetKind, Whence
-from dragoman.core.error import Failure
+from dragoman.core.error import ErrorCode, Failure
 from dragoman.simulation.actor import GONE, Actor
 from dragoman.simulation.model import records_of
 
@@ -52,14 +52,20 @@ class Reader(Actor):
         self.ask(request, lambda reply: self._answered(reply, moment, offset))
 
     def _answered(self, reply: Any, moment: Moment, offset: int) -> None:
-        if self.is_refused(reply, moment, frozenset() if moment.holds else GONE):
+        model = self.world.model
+        place = (moment.topic.name, moment.epoch, moment.partition)
+        expected = frozenset() if moment.holds else GONE
+        is_below = self.spoken.startswith("rustlog") and model.may_be_gone(moment, offset)
+        if is_below:
+            expected |= {ErrorCode.OFFSET_OUT_OF_RANGE}
+        if self.is_refused(reply, moment, expected) or (is_below and not reply.slices):
+            # Below the log's start the others are led to it, this dialect goes there itself.
+            self._positions[place] = offset + is_below
             return
         records = records_of(reply.slices)
-        model = self.world.model
         model.read_records(moment, offset, records, reply.next_offset)
         if reply.high_watermark or self.spoken == "v1":
             model.watermark(moment, reply.high_watermark)
-        place = (moment.topic.name, moment.epoch, moment.partition)
         if records:
             self._positions[place] = reply.next_offset
 
@@ -98,7 +104,8 @@ class Follower(Actor):
             self.client.hang_up(reset=True)
             return
         records = records_of(reply.slices)
-        moment = self.world.model.moment(moment.topic, moment.partition)
+        # A push may have been on its way for long.
+        moment = self.world.model.moment(moment.topic, moment.partition)._replace(gone=0)
         self.world.model.read_records(moment, self._next, records, reply.next_offset)
         self._next = reply.next_offset
 
@@ -108,4 +115,5 @@ class Follower(Actor):
         moment = self._moment
         if moment is None or self.client.connection is None or not moment.holds:
             return True
-        return self._next >= moment.topic.log(moment.partition).visible
+        visible = moment.topic.log(moment.partition).visible
+        return self._next >= visible or self.world.model.may_be_gone(moment, visible - 1)

@@ -19,6 +19,7 @@ class Rule(Enum):
     DENSE = "offsets have no holes where nothing was compacted or deleted"
     VISIBLE = "whoever asks after an acknowledgement or a read sees at least as much"
     LOST = "what was acknowledged is there"
+    DELETED = "what was deleted stays deleted"
     WATERMARK = "the high watermark never falls"
     OWNER = "a partition has one owner in a generation"
     GENERATION = "generations never fall"

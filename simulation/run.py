@@ -20,6 +20,7 @@ from dragoman.simulation.audit import Auditor
 from dragoman.simulation.clock import SimClock
 from dragoman.simulation.crew import make_crew
 from dragoman.simulation.disk import PowerCut
+from dragoman.simulation.model import Model
 from dragoman.simulation.report import Report
 from dragoman.simulation.rule import Broken, Rule
 from dragoman.simulation.server import STORAGE, Server, Stop
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from dragoman.core.options import EngineOptions
     from dragoman.core.store import Store
     from dragoman.simulation.actor import Actor
+    from dragoman.simulation.operator import Operator
 
 OPERATIONS = 200
 """Requests of one run, unless somebody asks for more or fewer."""
@@ -73,8 +75,8 @@ class Simulation:
             caches_reads=weather.caches_reads,
             make_engine=make_engine,
         )
-        self.world = World(random, clock, trace, self.server)
-        self.actors: list[Actor] = []
+        self.world = World(random, clock, trace, self.server, Model(clock))
+        self.actors: list[Actor | Operator] = []
         self.stops = dict.fromkeys(Stop, 0)
         self._full_until_us = 0
 
@@ -138,9 +140,7 @@ class Simulation:
         clients = [actor.client for actor in self.actors if actor.client.has_news]
         if clients:
             client = self.random.choice(clients)
-            connection = client.connection
-            assert connection is not None
-            client.hear(self._piece(len(connection.to_client)))
+            client.hear(self._piece(client.news))
 
     def _piece(self, size: int) -> int:
         """How much of what is on its way arrives: all mostly, or cut anywhere."""
@@ -229,9 +229,12 @@ class Simulation:
 
     def rest(self) -> None:
         """Lets everything that is on its way arrive, and time pass until nothing waits for it."""
-        self.clear()
         passed_us = 0
         while passed_us < QUIET_US:
+            self.clear()
+            for actor in self.actors:
+                if not (actor.is_idle or actor.client.is_connected):
+                    actor.act()
             self.exchange()
             self.server.tick(JUMPS_US[2])
             passed_us += JUMPS_US[2]

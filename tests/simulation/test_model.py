@@ -9,13 +9,14 @@ import pytest
 from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.calls import BatchSlice
 from dragoman.core.column import VarColumn
+from dragoman.simulation.clock import SimClock
 from dragoman.simulation.model import Model, Sent, Stream, Topic, records_of
 from dragoman.simulation.rule import Broken, Rule
 
 
 def world(*values: bytes) -> tuple[Model, Topic]:
     """A topic of two partitions, to whose first these values were sent on one connection."""
-    model = Model()
+    model = Model(SimClock())
     topic = model.topic("t")
     topic.made(2)
     stream = Stream("one")
