@@ -144,6 +144,7 @@ CROSS_CUTTING = {
     "test_matrix",
     "test_watermark",
     "test_compacted",
+    "test_compacted",
     "test_compact_crashes",
     "test_exactly_once",
     "test_group_histories",

@@ -31,7 +31,7 @@ REST_US = 60_000_000
 """After a full disk nothing is begun for so long."""
 NUMBERS = 1_000_000_000
 """More passes than one life of the directory makes."""
-EVICTED_MAX = 256
+EVICTED_MAX = 64
 """So many batches that were compacted leave the memory in one turn of the loop."""
 
 

@@ -9,6 +9,7 @@ or by the next start.
 
 from __future__ import annotations
 
+from time import sleep
 from typing import TYPE_CHECKING
 
 from dragoman.core.batch import BatchError, decode_batch, encode_batch, place_seed
@@ -31,6 +32,10 @@ SYNC_BYTES = 4 * 1024 * 1024
 """Written files are synced in pieces, so that no sync of the journal waits for a large one."""
 BATCH_COST_BYTES = 4096
 """A batch counts as so much at least: small ones cost the processor more than the disk."""
+YIELD_BYTES = 64 * 1024
+"""After so much a thread rests for a moment: about half a millisecond of computing. One that does
+not lets the interpreter's lock go every 5 ms only, and the loop waits so long at each turn."""
+YIELD_S = 0.000_05
 
 
 class Unfit(Exception):
@@ -256,7 +261,8 @@ class CompactWork:
         self.unfit: Segment | None = None
 
     def run(self) -> None:
-        """Steps until the budget is spent."""
+        """Steps until the budget is spent, and lets the other threads have their turn between."""
+        rests_at = YIELD_BYTES
         try:
             while self.cost < self._bytes_max:
                 cost = self._pass.step()
@@ -264,6 +270,9 @@ class CompactWork:
                     self.is_done = True
                     return
                 self.cost += cost
+                if self.cost >= rests_at:
+                    rests_at = self.cost + YIELD_BYTES
+                    sleep(YIELD_S)
         except Unfit as unfit:
             self.unfit = unfit.segment
 
