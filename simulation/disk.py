@@ -245,8 +245,9 @@ class SimDisk:
     def unlink(self, path: str) -> None:
         steps, name = _split(path)
         parent = self._at(steps)
-        if not isinstance(parent, Directory) or name not in parent.entries:
+        if parent is None or name not in _directory(parent, path).entries:
             return
+        parent = _directory(parent, path)
         if isinstance(parent.entries[name], Directory):
             raise IsADirectoryError(errno.EISDIR, "is a directory", path)
         self._operation("unlink", path)
@@ -269,10 +270,10 @@ class SimDisk:
     def remove_directory(self, path: str) -> None:
         steps, name = _split(path)
         parent = self._at(steps)
-        found = parent.entries.get(name) if isinstance(parent, Directory) else None
-        if isinstance(found, Inode):
-            raise NotADirectoryError(errno.ENOTDIR, "is a file", path)
-        if isinstance(parent, Directory) and found is not None and not found.entries:
+        if parent is None or name not in _directory(parent, path).entries:
+            return
+        parent = _directory(parent, path)
+        if not _directory(parent.entries[name], path).entries:
             self._operation("rmdir", path)
             del parent.entries[name]
             parent.unsynced.append((name, None))
@@ -280,16 +281,13 @@ class SimDisk:
     def list(self, path: str) -> list[str]:
         self._look("list", path)
         found = self._find(path)
-        if isinstance(found, Inode):
-            raise NotADirectoryError(errno.ENOTDIR, "is a file", path)
-        return [] if found is None else sorted(found.entries)
+        return [] if found is None else sorted(_directory(found, path).entries)
 
     def sync_directory(self, path: str) -> None:
         found = self._find(path)
         if found is None:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
-        if isinstance(found, Inode):
-            raise NotADirectoryError(errno.ENOTDIR, "is a file", path)
+        found = _directory(found, path)
         self._operation("sync directory", path)
         found.synced = dict(found.entries)
         found.unsynced.clear()
@@ -372,6 +370,8 @@ class SimDisk:
         at: Inode | Directory | None = self.root
         for name in steps:
             if not isinstance(at, Directory):
+                if at is not None:
+                    raise NotADirectoryError(errno.ENOTDIR, "is a file", "/".join(steps))
                 return None
             at = at.entries.get(name)
         return at
@@ -379,9 +379,9 @@ class SimDisk:
     def _parent(self, path: str) -> tuple[Directory, str]:
         steps, name = _split(path)
         parent = self._at(steps)
-        if not isinstance(parent, Directory):
+        if parent is None:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
-        return parent, name
+        return _directory(parent, path), name
 
     def _total(self, at: Inode | Directory) -> int:
         if isinstance(at, Inode):
@@ -398,6 +398,12 @@ def _steps(path: str) -> tuple[str, ...]:
 def _split(path: str) -> tuple[tuple[str, ...], str]:
     steps = _steps(path)
     return steps[:-1], steps[-1]
+
+
+def _directory(found: Inode | Directory, path: str) -> Directory:
+    if isinstance(found, Inode):
+        raise NotADirectoryError(errno.ENOTDIR, "is a file", path)
+    return found
 
 
 def _bytes_of(inode: Inode) -> bytearray:

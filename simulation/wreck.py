@@ -107,14 +107,12 @@ class DirtyFile:
         full = self.everything[1]
         count = self.sectors
         step = max(-(-count // TEARS_MAX), 1)
-        for cut in range(count - 1, 0, -step):
+        pages = [at for at in range(count - 1, 0, -1) if self._pages[at] != self._pages[at - 1]]
+        for cut in [*pages[:TEARS_MAX], *range(count - 1, 0, -step)]:
             head = (1 << cut) - 1
-            yield self.changes, head
-            yield self.changes, full & ~head
-        for cut in range(count - 1, 0, -1):
-            if self._pages[cut] != self._pages[cut - 1]:
-                yield 0, full & ~((1 << cut) - 1)
-                yield 0, (1 << cut) - 1
+            for arrived in (self.changes, 0):
+                yield arrived, head
+                yield arrived, full & ~head
 
     def random(self, random: Random) -> Fate:
         """Any fate."""
