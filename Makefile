@@ -50,6 +50,7 @@ bench: $(VENV)/.test ## Measure throughput and latency; prints one table
 
 crash: $(VENV)/.test ## The long form of the crash tests: 2,000 kills, 4,000 power cuts (about an hour)
 	CRASH_KILLS=$${CRASH_KILLS:-2000} CRASH_POINTS=$${CRASH_POINTS:-4000} CRASH_FLIP_STEP=1 \
+		COMPACT_CUTS=$${COMPACT_CUTS:-100000} COMPACT_SEEDS=$${COMPACT_SEEDS:-4000} \
 		$(BIN)/python -m pytest tests/crash tests/core/storage -o timeout=0
 
 simulation: $(VENV)/.test ## The long form of the simulation: 50,000 runs of 200 requests (about an hour)

@@ -73,7 +73,7 @@ class StorageOptions:
 
     scrub_bytes_per_s: int = _limit(4 * MIB, "bytes/s", "under 1 % of a disk; 2.5 TB a week")
     compact_bytes_per_s: int = _limit(16 * MIB, "bytes/s", "under a third of one core")
-    compact_keys_max: int = _limit(500_000, "keys", "the memory table: 96 MiB while a pass runs")
+    compact_keys_max: int = _limit(250_000, "keys", "the memory table: 32 MiB while a pass runs")
 
     def __post_init__(self) -> None:
         for option in fields(self):
