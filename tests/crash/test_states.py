@@ -18,6 +18,7 @@ from support.phantom import phantom
 from support.spread import spread
 from support.store import Driven
 from support.survey import double_crash, survey
+from support.thinned import survey_thinned
 from support.verdict import rule
 
 STATES = effort("CRASH_STATES", 100_000)
@@ -46,6 +47,18 @@ def test_every_state_that_a_power_cut_may_leave_was_promised() -> None:
             for part in spread(survey, tasks):
                 found |= part.states
                 row.cases = len(found)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120 + STATES // 100)
+def test_every_state_that_a_power_cut_may_leave_of_a_compaction_is_whole() -> None:
+    found: set[int] = set()
+    with rule("D5", "the same of lives with compaction") as row:
+        quota = STATES // 20
+        tasks = [(n * SEEDS_APART, quota // 4, LIMIT) for n in range(4)]
+        for part in spread(survey_thinned, tasks):
+            found |= part
+            row.cases = len(found)
 
 
 def test_a_first_start_may_be_cut_off_in_every_way() -> None:

@@ -19,7 +19,7 @@ from dragoman.simulation.disk import SimDisk
 from support.store import Driven, read_all, read_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from random import Random
 
     from dragoman.core.storage.disk_store import DiskStore
@@ -30,6 +30,16 @@ SEGMENT = "data/topics/1/0-1/00000000000000000000.log"
 SEGMENT_BYTES = 8192
 HARMS = ["cut", "zeros", "ones", "garbage", "repeated"]
 OPTIONS = {"journal_first_bytes": 64 * 1024, "segment_bytes": SEGMENT_BYTES, "reserve_bytes": 4096}
+
+
+def options(scale: int) -> dict[str, int]:
+    """What fits a segment of so many times 8 KiB."""
+    return {
+        **OPTIONS,
+        "segment_bytes": SEGMENT_BYTES * scale,
+        "journal_file_bytes": 64 * 1024 * scale,
+        "journal_first_bytes": 64 * 1024 * scale,
+    }
 
 
 def harm(data: bytearray, at: int, kind: str) -> None:
@@ -92,22 +102,22 @@ def torn_journals(kind: str, part: int, parts: int) -> int:
     return len(mine)
 
 
-def written(stop: bool) -> tuple[SimDisk, list[bytes]]:
-    """A directory with one segment of exactly 8 KiB: stopped in order, or crashed while the
-    journal holds the last three batches, too."""
+def written(stop: bool, scale: int = 1) -> tuple[SimDisk, list[bytes]]:
+    """A directory with one segment of exactly 8 KiB (times `scale`): stopped in order, or crashed
+    while the journal holds the last three batches, too."""
     filler = 8
     while True:
         disk = SimDisk()
-        driven = Driven(disk, **OPTIONS)
+        driven = Driven(disk, **options(scale))
         driven.topic()
         driven.advance(2)
         driven.produce([b"x" * filler])
         for n in range(11):
             if n == 8:
                 driven.advance(31)
-            driven.produce([b"%d" % n * 60 * (n % 4 + 1), b"second of %d" % n])
+            driven.produce([b"%d" % n * 60 * (n % 4 + 1) * scale, b"second of %d" % n])
             driven.settle()
-        missing = SEGMENT_BYTES - len(disk.file(SEGMENT))
+        missing = SEGMENT_BYTES * scale - len(disk.file(SEGMENT))
         if not missing:
             if stop:
                 driven.stop()
@@ -136,17 +146,17 @@ def batches_of(disk: SimDisk) -> list[Batch]:
     return found
 
 
-def torn_segments(kind: str, part: int, parts: int) -> int:
+def torn_segments(kind: str, part: int, parts: int, scale: int = 1) -> int:
     """A segment harmed from every byte of its last three batches on, which the journal still
     holds: nothing is lost, and a second recovery changes nothing."""
-    base, values = written(stop=False)
+    base, values = written(stop=False, scale=scale)
     first = batches_of(base)[-3].position
-    cuts = range(first, SEGMENT_BYTES + 1)[part::parts]
+    cuts = range(first, SEGMENT_BYTES * scale + 1)[part::parts]
     for cut in cuts:
         disk = base.crashed()
         harm(disk.file(SEGMENT), cut, kind)
         for _ in range(2):
-            again = Driven(disk, **OPTIONS)
+            again = Driven(disk, **options(scale))
             assert again.store.damage == [], (kind, cut)
             assert read_all(again.store) == values, (kind, cut)
             disk = disk.stripped()
@@ -200,16 +210,16 @@ def read_around(store: DiskStore, values: list[bytes]) -> set[int]:
     return lost
 
 
-def flipped_segments(first: int, last: int) -> tuple[int, int]:
-    """Bits `first` to `last` of the segment flipped, each alone: check and reader name exactly the
+def flipped_segments(bits: Sequence[int], scale: int = 1) -> tuple[int, int]:
+    """These bits of the segment flipped, each alone: check and reader name exactly the
     batch that it hit. Returns how many were tried, and how many nobody noticed."""
-    base, values = written(stop=True)
+    base, values = written(stop=True, scale=scale)
     batches = batches_of(base)
-    warm = Driven(base.crashed(), **OPTIONS, cold_bytes_max=1)
+    warm = Driven(base.crashed(), **options(scale), cold_bytes_max=1)
     assert read_around(warm.store, values) == set()
     assert warm.disk is not None
     silent = 0
-    for bit in range(first, last):
+    for bit in bits:
         at = bit >> 3
         hit = next(batch for batch in batches if batch.position <= at < batch.end)
         expected = set(range(hit.first, hit.last + 1))
@@ -218,7 +228,7 @@ def flipped_segments(first: int, last: int) -> tuple[int, int]:
         damage = verify("data", disk=base).damage
         lost = read_around(warm.store, values)
         if bit % 16 == 0:
-            cold = Driven(base.crashed(), **OPTIONS)
+            cold = Driven(base.crashed(), **options(scale))
             assert read_around(cold.store, values) == expected, bit
         for disk in (base, warm.disk):
             disk.file(SEGMENT)[at] ^= 1 << (bit & 7)
@@ -226,7 +236,7 @@ def flipped_segments(first: int, last: int) -> tuple[int, int]:
         assert lost == expected, bit
         assert [(d.path, d.first, d.last) for d in damage] == [(SEGMENT, hit.first, hit.last)], bit
         assert damage[0].position <= at
-    return last - first, silent
+    return len(bits), silent
 
 
 def sampled_flips(dice: Random, length: int, count: int) -> Iterator[int]:

@@ -298,7 +298,7 @@ class Wanderer(Life):
                 self.trim(place, dice.randint(0, self.revealed.get(place, 0)))
             case 7 | 8 if self.written:
                 start = self.store.expired(*place, before_us=0, bytes_max=1000)
-                if start is not None:
+                if isinstance(start, int):
                     self.trim(place, start)
             case 9:
                 self._namespace()
