@@ -110,7 +110,7 @@ class Fetching:
         if request.records_max <= 0:
             return self._answer(request, client, read, slices, next_offset, turn)
         self._last_mono_us = now.mono_us
-        if start < partition.high_watermark:
+        while read.start < partition.high_watermark:
             found = self._reader.batches(read)
             if not isinstance(found, list):
                 outcome = Outcome(None, ready=False)
@@ -119,6 +119,9 @@ class Fetching:
                 self._reader.submit(found, outcome, self)
                 return outcome
             slices, next_offset = self._reader.take(read, found)
+            if slices or next_offset <= read.start:
+                break
+            read.start = next_offset  # compaction left nothing up to there
         if slices or request.wait_us <= 0 or self._directory.closing:
             return self._answer(request, client, read, slices, next_offset, turn)
         read.start = max(next_offset, read.start)
@@ -207,13 +210,18 @@ class Fetching:
             self._reader.submit(found, outcome, self)
 
     def _take(self, outcome: Outcome, poll: Poll, batches: list[RecordBatch]) -> None:
-        slices, next_offset = self._reader.take(poll.read, batches)
+        read = poll.read
+        slices, next_offset = self._reader.take(read, batches)
+        if not slices and read.start < next_offset < read.partition.high_watermark:
+            read.start = next_offset  # compaction left nothing up to there
+            self._retry(outcome, poll)
+            return
         if not slices and poll.deadline_us > self._last_mono_us and not self._directory.closing:
-            poll.read.start = max(next_offset, poll.read.start)
+            read.start = max(next_offset, read.start)
             self._wait(outcome, poll)
             return
         try:
-            reply, sequence = self._reply(poll.request, poll.read, slices, next_offset, poll.turn)
+            reply, sequence = self._reply(poll.request, read, slices, next_offset, poll.turn)
         except EngineError as error:
             self._fail(outcome, poll, error)
             return

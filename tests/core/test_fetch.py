@@ -25,6 +25,7 @@ from dragoman.core.calls import (
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.memory import MemoryStore
 from dragoman.core.outcome import Client
+from dragoman.core.select import select
 from support.log import WALL_US, Log, batch, values
 
 
@@ -444,3 +445,18 @@ def test_a_long_poll_of_a_member_that_lost_its_partition_gives_nothing() -> None
     log.put("t", b"a")
     assert outcome.ready
     assert outcome.reply.slices == []  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+@pytest.mark.parametrize("wait_us", [0, 1_000_000])
+def test_where_compaction_left_nothing_up_to_a_batchs_end_reading_goes_on_behind_it(
+    blocking: bool, wait_us: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.core.reader.READ_BYTES_MIN", 1)
+    store = MemoryStore(blocking_reads=blocking)
+    log = Log(store)
+    log.put("t", b"0", b"1", b"2")
+    log.put("t", b"3")
+    stored = store._readable.logs[1, 0]
+    stored[0] = select(stored[0], [0], 3)
+    assert log.read("t", 1, bytes_max=1, wait_us=wait_us) == [b"3"]
