@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dragoman.core.calls import Request
     from dragoman.simulation.clock import SimClock
     from dragoman.simulation.model import Model, Moment, Topic
+    from dragoman.simulation.register import Commit
     from dragoman.simulation.server import Server
     from dragoman.simulation.trace import Trace
 
@@ -117,7 +118,7 @@ class Actor:
         self,
         request: Request,
         heard: Callable[[Any], object],
-        lost: Callable[[], None] = lambda: None,
+        lost: Callable[[bool], None] = lambda is_over: None,
         *,
         answered: bool = True,
     ) -> None:
@@ -145,6 +146,16 @@ class Actor:
         ):
             return True
         raise Broken(Rule.REFUSED, f"{self.name}: {reply.code.name} {reply.detail}")
+
+    def losing(self, *commits: Commit) -> Callable[[bool], None]:
+        """What is noted of commits whose answer is lost."""
+
+        def lost(is_over: bool) -> None:
+            for commit in commits:
+                if is_over:
+                    commit.until = self.world.trace.step
+
+        return lost
 
     @property
     def is_impaired(self) -> bool:

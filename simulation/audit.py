@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dragoman.core.calls import CreateTopic, DescribeTopic, Fetch, OffsetKind
+from dragoman.core.calls import (
+    CreateTopic,
+    DescribeTopic,
+    Fetch,
+    IfExists,
+    OffsetKind,
+    TopicConfig,
+)
 from dragoman.core.error import Failure
 from dragoman.simulation.actor import SPOKEN, Actor
 from dragoman.simulation.model import records_of
@@ -33,13 +40,17 @@ class Auditor:
         random = world.random
         world.stable = ["s0", "s1", "s2"][: random.randint(1, 3)]
         world.fleeting = ["e0", "e1"][: random.randint(0, 2)]
-        clerk = self._clerk("rustlog")
+        clerk = self._clerk("cursus")
         for name in world.stable:
-            partitions = random.randint(1, 4)
-            reply = self._asked(clerk, CreateTopic(name, partitions))
+            topic = world.model.topic(name)
+            topic.is_compacted = random.random() < 0.3
+            partitions = random.randint(1, 1 if topic.is_compacted else 4)
+            config = TopicConfig(compact=topic.is_compacted)
+            request = CreateTopic(name, partitions, config=config, if_exists=IfExists.GROW)
+            reply = self._asked(clerk, request)
             if isinstance(reply, Failure):
                 raise Broken(Rule.REFUSED, f"{name}: {reply}")
-            world.model.topic(name).made(partitions)
+            topic.made(partitions)
         clerk.client.hang_up(reset=False)
         self._simulation.actors = []
 
@@ -97,6 +108,7 @@ class Auditor:
     def _read(self, clerk: Actor, topic: Topic, partition: int) -> None:
         model = self._world.model
         offset = 0
+        shown: set[int] = set()
         while True:
             request = Fetch(topic.name, partition, offset)
             if clerk.spoken == "iggy":
@@ -114,9 +126,12 @@ class Auditor:
                 raise Broken(Rule.REFUSED, f"{topic.name}/{partition} at {offset}: {reply}")
             records = records_of(reply.slices)
             model.read_records(moment, offset, records, reply.next_offset)
-            if not records:
-                return
+            shown.update([at for at, _ in records])
+            if reply.next_offset <= offset:
+                break
             offset = reply.next_offset
+        if topic.is_compacted:
+            model.check_newest(topic, partition, shown)
 
     def _check_statistics(self) -> None:
         engine = self._simulation.server.engine

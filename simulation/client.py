@@ -25,15 +25,15 @@ class Pending(NamedTuple):
 
     Attributes:
         heard: Called with the reply.
-        lost: Called where the connection ended first.
+        lost: Called where the connection ended first; with whether the server hears no more of it.
     """
 
     request: Request
     heard: Callable[[Any], object]
-    lost: Callable[[], None]
+    lost: Callable[[bool], None]
 
 
-def _nothing() -> None:
+def _nothing(is_over: bool) -> None:
     """What a request that changed nothing has to say about its loss."""
 
 
@@ -102,7 +102,7 @@ class Client:
         self,
         request: Request,
         heard: Callable[[Any], object],
-        lost: Callable[[], None] = _nothing,
+        lost: Callable[[bool], None] = _nothing,
         *,
         answered: bool = True,
     ) -> None:
@@ -154,7 +154,7 @@ class Client:
             connection.hang_up(reset=reset)
             if connection.is_gone:
                 self._server.forget(connection)
-            self._lose()
+            self._lose(connection.is_gone)
 
     def _ended(self) -> None:
         """The server has ended the connection."""
@@ -163,8 +163,8 @@ class Client:
         self._trace.add(f"{self.name}: the connection ended")
         if not (connection.is_broken or connection.life.is_impaired):
             raise Broken(Rule.CLOSED, f"{self.name} was cut off")
-        self._lose()
+        self._lose(True)
 
-    def _lose(self) -> None:
+    def _lose(self, is_over: bool) -> None:
         while self.pending:
-            self.pending.popleft().lost()
+            self.pending.popleft().lost(is_over)

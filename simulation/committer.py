@@ -42,7 +42,11 @@ class Committer(Actor):
             if not moment.visible:
                 return
         commit = register.asks(request.offsets[0][1], step)
-        self.ask(request, lambda reply: self._committed(reply, moment, register, commit))
+        self.ask(
+            request,
+            lambda reply: self._committed(reply, moment, register, commit),
+            self.losing(commit),
+        )
 
     def _committed(self, reply: Any, moment: Moment, register: Register, commit: Commit) -> None:
         if self.is_refused(reply, moment, frozenset({ErrorCode.OFFSET_REGRESSION})):

@@ -9,6 +9,7 @@ from dragoman.simulation.admin import Admin
 from dragoman.simulation.committer import Committer
 from dragoman.simulation.member import Member
 from dragoman.simulation.operator import Operator
+from dragoman.simulation.poller import Poller
 from dragoman.simulation.reader import Follower, Reader
 from dragoman.simulation.retrier import Retrier
 from dragoman.simulation.writer import Writer
@@ -16,7 +17,8 @@ from dragoman.simulation.writer import Writer
 if TYPE_CHECKING:
     from dragoman.simulation.actor import Actor, World
 
-GROUPS = ("ga", "gb")
+GROUPS = ("21", "22")
+"""Named by digits, so that Iggy, which numbers groups, means the same ones."""
 
 
 def make_crew(world: World) -> list[Actor | Operator]:
@@ -36,6 +38,10 @@ def make_crew(world: World) -> list[Actor | Operator]:
         for index in range(random.randint(0, 3)):
             spoken = random.choice(("v1", "cursus"))
             actors.append(Member(f"member{number}{index}", world, spoken, name, GROUPS[number]))
+        actors += [
+            Poller(f"poller{number}{index}", world, name, GROUPS[number])
+            for index in range(random.choice((0, 0, 1, 2)))
+        ]
     actors.append(Admin("admin0", world, random.choice(("cursus", "iggy")), world.fleeting))
     if random.random() < 0.5:
         actors.append(Admin("admin1", world, random.choice(SPOKEN), []))

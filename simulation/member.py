@@ -178,6 +178,7 @@ class Member(Actor):
         self.ask(
             request,
             lambda reply: self._committed(reply, register, commit, generation, partition, before),
+            self.losing(commit),
         )
 
     def _committed(

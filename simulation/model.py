@@ -11,6 +11,7 @@ topic made again under the same name begins with a new epoch and nothing known.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.simulation.rule import Broken, Rule
@@ -93,9 +94,10 @@ class Log:
         visible: Whoever asks from now on sees everything below.
         start: Below it nothing is demanded: somebody asked to delete that.
         gone: Below it nothing may be shown any more.
+        latest: By key, the largest offset of a record that is known to be there.
     """
 
-    __slots__ = ("gone", "places", "start", "values", "visible")
+    __slots__ = ("gone", "latest", "places", "start", "values", "visible")
 
     def __init__(self) -> None:
         self.values: dict[int, bytes] = {}
@@ -103,6 +105,7 @@ class Log:
         self.visible = 0
         self.start = 0
         self.gone = 0
+        self.latest: dict[bytes, int] = {}
 
 
 class Topic:
@@ -114,6 +117,7 @@ class Topic:
         epoch: Counts how often it was deleted.
         is_settled: It exists, and nobody is about to delete it.
         is_compacted: Records may go where a later one has their key.
+        unplaced: By key, how many records were sent whose place is not known.
         retention_us: Records may go when they are older; `FOR_EVER` keeps them.
     """
 
@@ -127,6 +131,7 @@ class Topic:
         self.is_compacted = False
         self.retention_us = FOR_EVER
         self.logs: dict[int, Log] = {}
+        self.unplaced: Counter[bytes] = Counter()
 
     @property
     def partitions_max(self) -> int:
@@ -213,6 +218,19 @@ class Model:
             return Moment(topic, partition, epoch, 0, 0)
         return Moment(topic, partition, epoch, log.visible, log.gone)
 
+    def sends(
+        self,
+        value: bytes,
+        topic: Topic,
+        partition: int | None,
+        stream: Stream,
+        key: bytes | None = None,
+    ) -> None:
+        """Somebody is about to send a record."""
+        self.sent[value] = Sent(topic, partition, stream, key, self._clock.now.wall_us)
+        if key is not None:
+            topic.unplaced[key] += 1
+
     # ------------------------------------------------------------ what was heard
 
     def acknowledged(
@@ -278,8 +296,9 @@ class Model:
             return
         topic, partition = moment.topic, moment.partition
         if not records:
-            if offset < moment.visible:
-                self._check_gone(moment, offset, moment.visible, is_start=True)
+            end = next_offset if next_offset > offset else moment.visible
+            if offset < end:
+                self._check_gone(moment, offset, end, is_start=True)
             return
         self.read += len(records)
         if records[0][0] < moment.gone:
@@ -293,7 +312,7 @@ class Model:
                 if at < expected:
                     raise Broken(Rule.DENSE, f"{_named(moment)} shows {at} after {expected - 1}")
                 self._check_gone(moment, expected, at, is_start=is_start)
-                if is_start:
+                if is_start and not topic.is_compacted:
                     self.deleted(moment, at)
             is_start = False
             self._place(topic, partition, at, value)
@@ -315,10 +334,28 @@ class Model:
                 and not any(value in log.places for log in topic.logs.values())
                 and is_whole
                 and not self._is_old(sent)
+                and not (topic.is_compacted and sent.key is not None)
             ):
                 raise Broken(
                     Rule.LOST, f"{value[:24]!r} was acknowledged and is not in {topic.name}"
                 )
+
+    def check_newest(self, topic: Topic, partition: int, shown: set[int]) -> None:
+        """A compacted partition was read to its end: what nothing took the place of is there.
+
+        Args:
+            shown: The offsets that were read.
+        """
+        log = topic.log(partition)
+        for at, value in log.values.items():
+            sent = self.sent[value]
+            if (
+                at >= log.start
+                and at not in shown
+                and not self._is_old(sent)
+                and not self._is_superseded(topic, log, at)
+            ):
+                raise Broken(Rule.LOST, f"{topic.name}/{partition} has {value[:24]!r} no more")
 
     # ------------------------------------------------------------ inside
 
@@ -348,6 +385,9 @@ class Model:
                 )
         log.values[offset] = value
         log.places[value] = offset
+        if sent.key is not None:
+            topic.unplaced[sent.key] -= 1
+            log.latest[sent.key] = max(log.latest.get(sent.key, -1), offset)
         sent.stream.placed((topic.name, topic.epoch, partition), sent.index, offset)
 
     def _check_gone(self, moment: Moment, first: int, last: int, *, is_start: bool) -> None:
@@ -359,7 +399,21 @@ class Model:
             expires = topic.retention_us < FOR_EVER or not known
             if expires and all(value is None or self._is_old(self.sent[value]) for value in known):
                 return
+        if topic.is_compacted and all(
+            self._is_superseded(topic, log, at) for at in range(max(first, log.start), last)
+        ):
+            return
         raise Broken(Rule.DENSE, f"{_named(moment)} has nothing from {first} to {last - 1}")
+
+    def _is_superseded(self, topic: Topic, log: Log, at: int) -> bool:
+        """Whether a later record with the same key may be there."""
+        value = log.values.get(at)
+        if value is None:
+            return True
+        key = self.sent[value].key
+        if key is None:
+            return False
+        return log.latest[key] > at or topic.unplaced[key] > 0
 
     def _is_old(self, sent: Sent) -> bool:
         return self._clock.now.wall_us - sent.wall_us > sent.topic.retention_us

@@ -66,7 +66,7 @@ class Reader(Actor):
         model.read_records(moment, offset, records, reply.next_offset)
         if reply.high_watermark or self.spoken == "v1":
             model.watermark(moment, reply.high_watermark)
-        if records:
+        if reply.next_offset > offset:
             self._positions[place] = reply.next_offset
 
 

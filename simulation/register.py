@@ -1,7 +1,8 @@
 """Committed offsets as a run knows them: registers that several clients write and read.
 
 A commit takes effect at some time between its asking and its answer; one without an answer may have
-done so at any time, or never. A read is wrong where no order of effects explains it.
+done so until its connection was over, or never. A read is wrong where no order of effects explains
+it.
 """
 
 from __future__ import annotations
@@ -14,20 +15,29 @@ if TYPE_CHECKING:
     from dragoman.simulation.model import Topic
 
 
+ANY = -(1 << 63)
+"""Stands for an offset that only the server knows."""
+NEVER = 1 << 62
+"""Later than any step."""
+
+
 class Commit:
     """One commit.
 
     Attributes:
+        offset: What was committed; `ANY` where only the server knows.
         asked: The step at which it was asked for.
         done: The step by which it had taken effect, or None where nobody knows of it.
+        until: It took effect by this step or never.
     """
 
-    __slots__ = ("asked", "done", "offset")
+    __slots__ = ("asked", "done", "offset", "until")
 
     def __init__(self, offset: int | None, asked: int, done: int | None = None) -> None:
         self.offset = offset
         self.asked = asked
         self.done = done
+        self.until = NEVER
 
 
 class Register:
@@ -49,7 +59,8 @@ class Register:
 
     def reads(self, told: tuple[int | None, ...], asked: int, step: int) -> None:
         """Somebody who asked at step `asked` is told one of these offsets at `step`."""
-        found = [commit for commit in self._commits if commit.offset in told]
+        wanted = (*told, ANY)
+        found = [commit for commit in self._commits if commit.offset in wanted]
         found = [commit for commit in found if commit.asked < step and self._stands(commit, asked)]
         if not found:
             raise Broken(
@@ -62,10 +73,9 @@ class Register:
 
     def _stands(self, commit: Commit, asked: int) -> bool:
         """Whether it may still have been the last one at step `asked`."""
-        if commit.done is None:
-            return True
+        by = commit.until if commit.done is None else commit.done
         return not any(
-            later.done is not None and later.asked > commit.done and later.done < asked
+            later.done is not None and later.asked > by and later.done < asked
             for later in self._commits
         )
 

@@ -9,7 +9,7 @@ from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.calls import Produce, Produced
 from dragoman.core.column import VarColumn
 from dragoman.simulation.actor import Actor
-from dragoman.simulation.model import Sent, Stream
+from dragoman.simulation.model import Stream
 from dragoman.simulation.writer import new_values
 
 if TYPE_CHECKING:
@@ -64,11 +64,8 @@ class Retrier(Actor):
             self._sequence = 1
             self._has_begun = False
         values = new_values(self, random.choice((1, 1, 3, 5)), binary=True)
-        wall_us = self.world.clock.now.wall_us
         for value in values:
-            self.world.model.sent[value] = Sent(
-                self._topic, self._partition, self._stream, None, wall_us
-            )
+            self.world.model.sends(value, self._topic, self._partition, self._stream)
         batch = Unanswered(self._epoch, self._sequence, values)
         self._sequence += len(values)
         self.unanswered.append(batch)

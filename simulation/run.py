@@ -66,7 +66,9 @@ class Simulation:
         self.trace = trace = Trace(echo)
         self.clock = clock = SimClock()
         self.weather = weather = Weather.drawn(random)
-        storage = replace(STORAGE, durability=weather.durability)
+        storage = replace(
+            STORAGE, durability=weather.durability, segment_bytes=weather.segment_bytes
+        )
         self.server = Server(
             random,
             clock,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 KIB = 1024
 STORAGE = StorageOptions(
-    segment_bytes=4 * KIB,
+    segment_bytes=2 * KIB,
     journal_file_bytes=32 * KIB,
     journal_first_bytes=16 * KIB,
     journal_files_max=6,
@@ -48,6 +48,8 @@ STORAGE = StorageOptions(
     retry_ms=100,
 )
 """Files roll, are recycled, checkpointed and read back within a few hundred records."""
+ENGINE = EngineOptions(retention_check_us=500_000)
+"""Records expire and are compacted soon after they may be."""
 SETTLE_ROUNDS_MAX = 2000
 """A server that still moves after so many rounds without a request never comes to rest."""
 RECOVERIES_MAX = 8
@@ -113,7 +115,7 @@ class Server:
         *,
         storage: StorageOptions = STORAGE,
         caches_reads: bool = True,
-        options: EngineOptions | None = None,
+        options: EngineOptions = ENGINE,
         make_engine: Callable[[Store, EngineOptions], LogEngine] = Engine,
     ) -> None:
         self._random = random
@@ -121,7 +123,7 @@ class Server:
         self._trace = trace
         self._storage = storage
         self._caches_reads = caches_reads
-        self._options = options or EngineOptions()
+        self._options = options
         self._make_engine = make_engine
         self._lanes: dict[WorkLane, deque[Handed]] = {lane: deque() for lane in WorkLane}
         self.connected = 0
@@ -151,14 +153,14 @@ class Server:
                 store = DiskStore("data", self._storage, disk=self.disk)
             except PowerCut:
                 self._trace.add(f"server: recovery cut off, operation {self.disk.operations}")
-                self.disk = self.disk.crashed(self._random)
+                self.disk = self._after(Stop.POWER)
                 continue
             except OSError as error:
                 if self.disk.bytes_max is None:
                     raise
                 self._trace.add(f"server: does not start, {error}")
                 is_synced = self._storage.durability is Durability.FSYNC
-                self.disk = self.disk.crashed(self._random if is_synced else None)
+                self.disk = self._after(Stop.POWER if is_synced else Stop.KILL)
                 continue
             self.disk.fails = None
             break
@@ -181,7 +183,11 @@ class Server:
         for connection in self.connections:
             connection.broken()
         self.connections.clear()
-        self.disk = self.disk.crashed(self._random if stop is Stop.POWER else None)
+        self.disk = self._after(stop)
+
+    def _after(self, stop: Stop) -> SimDisk:
+        """The disk that the next life finds; what a kill leaves unsynced a later cut may take."""
+        return self.disk.crashed(self._random) if stop is Stop.POWER else self.disk.killed()
 
     def fail_sync(self) -> None:
         """One of the next syncs fails."""

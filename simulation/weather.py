@@ -21,6 +21,7 @@ class Weather:
         full_disks: The disk is full for a while.
         hang_ups: A client ends its connection.
         jumps: Seconds pass at once.
+        segment_bytes: Of one segment: small ones are often closed, and then compacted or dropped.
         caches_reads: Reads are answered from the page cache, else by a thread.
         durability: With less than `FSYNC` no power is cut.
     """
@@ -32,6 +33,7 @@ class Weather:
     full_disks: int
     hang_ups: int
     jumps: int
+    segment_bytes: int
     caches_reads: bool
     durability: Durability
 
@@ -51,6 +53,7 @@ class Weather:
             full_disks=chance(0, 0, 0, 2),
             hang_ups=chance(0, 5, 20),
             jumps=chance(2, 6, 20),
+            segment_bytes=chance(1024, 4096),
             caches_reads=random.random() < 0.5,
             durability=durability,
         )

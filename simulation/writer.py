@@ -8,7 +8,7 @@ from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.calls import ROUND_ROBIN, Acks, Produce, Produced, ProducedMany
 from dragoman.core.column import VarColumn
 from dragoman.simulation.actor import GONE, Actor
-from dragoman.simulation.model import Sent, Stream
+from dragoman.simulation.model import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,9 +76,8 @@ class Writer(Actor):
     ) -> None:
         """Sends these records in one request."""
         world = self.world
-        wall_us = world.clock.now.wall_us
         for value in values:
-            world.model.sent[value] = Sent(topic, partition, self._stream, key, wall_us)
+            world.model.sends(value, topic, partition, self._stream, key)
         keys = None if key is None else VarColumn.of([key] * len(values))
         batch = RecordBatch(len(values), VarColumn.of(values), origin=Origin.NONE, keys=keys)
         request = Produce(topic.name, batch, ROUND_ROBIN if partition is None else partition)

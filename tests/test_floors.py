@@ -144,10 +144,10 @@ CROSS_CUTTING = {
     "test_matrix",
     "test_watermark",
     "test_compacted",
-    "test_compacted",
     "test_compact_crashes",
     "test_exactly_once",
     "test_group_histories",
+    "test_simulation",
 }
 """Tests of a property that several files keep together; each name says which."""
 

@@ -50,10 +50,10 @@ def test_answers_come_in_the_order_of_requests_however_they_are_cut() -> None:
 def test_what_was_not_answered_is_lost_with_the_connection() -> None:
     server, asker = client()
     lost: list[str] = []
-    asker.ask(Ping(), lost.append, lambda: lost.append("lost"))
+    asker.ask(Ping(), lost.append, lambda is_over: lost.append(f"lost {is_over}"))
     server.crash(Stop.KILL)
     asker.hear(100)
-    assert lost == ["lost"]
+    assert lost == ["lost True"]
     assert asker.connection is None
     assert not asker.connect()
 

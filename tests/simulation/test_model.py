@@ -10,7 +10,7 @@ from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.calls import BatchSlice
 from dragoman.core.column import VarColumn
 from dragoman.simulation.clock import SimClock
-from dragoman.simulation.model import Model, Sent, Stream, Topic, records_of
+from dragoman.simulation.model import Model, Stream, Topic, records_of
 from dragoman.simulation.rule import Broken, Rule
 
 
@@ -21,7 +21,7 @@ def world(*values: bytes) -> tuple[Model, Topic]:
     topic.made(2)
     stream = Stream("one")
     for value in values:
-        model.sent[value] = Sent(topic, 0, stream, None, 0)
+        model.sends(value, topic, 0, stream)
     return model, topic
 
 
@@ -152,6 +152,58 @@ def test_a_topic_may_have_grown_by_all_that_was_asked_for() -> None:
     topic.added += 1
     topic.grown_to = 4
     assert (topic.partitions, topic.partitions_max) == (2, 5)
+
+
+def test_below_an_offset_that_somebody_deletes_nothing_is_demanded() -> None:
+    model, topic = world(b"a", b"b")
+    before = model.moment(topic, 0)
+    read(model, topic, 0, (0, b"a"), (1, b"b"))
+    model.deletes(topic, 0, 1)
+    assert model.may_be_gone(before, 0)
+    read(model, topic, 0, (1, b"b"))
+    with breaks(Rule.DELETED):
+        read(model, topic, 0, (0, b"a"))
+
+
+def test_records_expire_once_they_are_old_and_no_sooner() -> None:
+    clock = SimClock()
+    model = Model(clock)
+    topic = model.topic("t")
+    topic.made(1)
+    for value in (b"a", b"b"):
+        model.sends(value, topic, 0, Stream("one"))
+    read(model, topic, 0, (0, b"a"), (1, b"b"))
+    topic.keeps_for(1_000)
+    with breaks(Rule.DENSE):
+        read(model, topic, 0, (1, b"b"))
+    clock.advance(1_001)
+    read(model, topic, 0, (1, b"b"))
+
+
+def compacted() -> tuple[Model, Topic]:
+    """A compacted partition with two records of one key and one without."""
+    model, topic = world()
+    topic.is_compacted = True
+    stream = Stream("one")
+    for value, key in ((b"a", b"k"), (b"b", None), (b"c", b"k")):
+        model.sends(value, topic, 0, stream, key)
+    read(model, topic, 0, (0, b"a"), (1, b"b"), (2, b"c"))
+    return model, topic
+
+
+def test_compaction_may_take_what_a_later_record_took_the_place_of() -> None:
+    model, topic = compacted()
+    read(model, topic, 0, (1, b"b"), (2, b"c"))
+    model.check_newest(topic, 0, {1, 2})
+
+
+@pytest.mark.parametrize("shown", [[(0, b"a"), (2, b"c")], [(0, b"a"), (1, b"b")]])
+def test_compaction_takes_neither_the_newest_of_a_key_nor_what_has_none(
+    shown: list[tuple[int, bytes]],
+) -> None:
+    model, topic = compacted()
+    with breaks(Rule.LOST):
+        model.check_newest(topic, 0, {at for at, _ in shown})
 
 
 def test_records_of_a_reply_have_their_offsets() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.simulation.model import Topic
-from dragoman.simulation.register import Register, Registers
+from dragoman.simulation.register import ANY, Register, Registers
 from dragoman.simulation.rule import Broken
 
 
@@ -54,6 +54,22 @@ def test_of_two_commits_at_once_either_may_be_the_last() -> None:
     first.done, second.done = 4, 3
     register.reads((5,), 5, 6)
     register.reads((6,), 5, 6)
+
+
+def test_a_commit_whose_connection_is_over_counts_no_later_than_that() -> None:
+    register = Register("r")
+    lost = register.asks(5, 1)
+    lost.until = 2
+    register.reads((5,), 3, 4)
+    register.asks(6, 5).done = 6
+    with pytest.raises(Broken):
+        register.reads((5,), 7, 8)
+
+
+def test_a_commit_of_the_server_itself_may_be_of_any_offset() -> None:
+    register = Register("r")
+    register.asks(ANY, 1)
+    register.reads((77,), 2, 3)
 
 
 def test_a_refused_commit_never_counts() -> None:

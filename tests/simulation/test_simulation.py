@@ -16,13 +16,15 @@ import pytest
 
 from dragoman.core.batch import RecordBatch
 from dragoman.core.calls import OffsetKind
-from dragoman.core.change import OffsetPut
+from dragoman.core.change import OffsetPut, Trimmed
+from dragoman.core.compact import Latest
 from dragoman.core.coordinator import Coordinator
 from dragoman.core.directory import Directory
 from dragoman.core.engine import Engine
 from dragoman.core.fetch import Fetching
 from dragoman.core.follow import Following
 from dragoman.core.group import Group
+from dragoman.core.idempotence import Idempotence
 from dragoman.core.outcome import Outcome
 from dragoman.core.produce import Producing
 from dragoman.core.storage.disk_store import DiskStore
@@ -40,7 +42,7 @@ OPERATIONS = effort("SIMULATION_OPERATIONS", 200)
 PROCESSES = os.cpu_count() or 2
 BROKEN_SEEDS_MAX = 100
 """A broken engine has to be found out within so many seeds."""
-LOSSES = {"LOST", "CHANGED", "VISIBLE", "WATERMARK", "COMMIT", "DENSE"}
+LOSSES = {"LOST", "CHANGED", "WATERMARK", "COMMIT", "DENSE", "DELETED", "REFUSED", "ANSWER"}
 """As what a loss shows, by whoever looks first."""
 
 
@@ -136,11 +138,12 @@ def appends_twice(patch: pytest.MonkeyPatch) -> None:
     whole = Producing._append_whole
     count = [0]
 
-    def twice(self: Producing, partition: Any, batch: Any, now: Any) -> Any:
+    def twice(self: Producing, partition: Any, batch: Any, *rest: Any, **named: Any) -> Any:
         count[0] += 1
         if count[0] % 15 == 0:
-            whole(self, partition, RecordBatch(batch.count, batch.values, origin=batch.origin), now)
-        return whole(self, partition, batch, now)
+            again = RecordBatch(batch.count, batch.values, origin=batch.origin)
+            whole(self, partition, again, *rest, **named)
+        return whole(self, partition, batch, *rest, **named)
 
     patch.setattr(Producing, "_append_whole", twice)
 
@@ -155,6 +158,26 @@ def forgets_commits(patch: pytest.MonkeyPatch) -> None:
         return apply(self, change)
 
     patch.setattr(Directory, "apply", forgetful)
+
+
+def forgets_trims(patch: pytest.MonkeyPatch) -> None:
+    apply = Directory.apply
+
+    def forgetful(self: Directory, change: Any) -> int:
+        if isinstance(change, Trimmed):
+            self.catalog.apply(change)
+            return self._store.revealed_sequence
+        return apply(self, change)
+
+    patch.setattr(Directory, "apply", forgetful)
+
+
+def forgets_producers(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Idempotence, "check", lambda self, partition, batch, now: None)
+
+
+def compacts_the_newest_too(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Latest, "of", lambda self, key: 1 << 60)
 
 
 def accepts_stale_commits(patch: pytest.MonkeyPatch) -> None:
@@ -203,11 +226,14 @@ def raises(patch: pytest.MonkeyPatch) -> None:
     ("mutate", "rules"),
     [
         (acknowledges_early, LOSSES),
-        (never_syncs, LOSSES | {"REFUSED", "GENERATION"}),
-        (reveals_unsynced_records, {"CHANGED", "VISIBLE", "WATERMARK", "DENSE", "ANSWER"}),
-        (drops_a_batch, {"DENSE", "LOST", "VISIBLE", "WATERMARK", "CHANGED"}),
-        (appends_twice, {"DUPLICATE", "DENSE", "LOST"}),
+        (never_syncs, LOSSES | {"GENERATION"}),
+        (reveals_unsynced_records, LOSSES),
+        (drops_a_batch, LOSSES),
+        (appends_twice, {"DUPLICATE"}),
         (forgets_commits, {"COMMIT"}),
+        (forgets_trims, {"DELETED"}),
+        (forgets_producers, {"DUPLICATE"}),
+        (compacts_the_newest_too, {"LOST", "DENSE"}),
         (accepts_stale_commits, {"FENCED"}),
         (gives_everyone_everything, {"OWNER"}),
         (loses_answers, {"ANSWER"}),
