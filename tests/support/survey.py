@@ -7,6 +7,8 @@ from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.core.storage import checkpoint
+from dragoman.core.storage.catalog_file import catalog_sequences
+from dragoman.core.storage.layout import Layout
 from dragoman.core.storage.options import Durability
 from dragoman.simulation.disk import PowerCut, SimDisk
 from support.life import PASSING, Wanderer
@@ -16,6 +18,11 @@ if TYPE_CHECKING:
     from support.life import Life
 
 STEPS = 60
+LEFTOVERS = 5
+DAMAGED = 1 / 16
+"""Of so many states the newest catalog is damaged, too."""
+SYNCED = (Durability.FSYNC,)
+"""Only there all of the journal since the older catalog is on disk."""
 CACHES = (".index",)
 
 
@@ -61,6 +68,8 @@ class Survey:
     def _recover(self, state: SimDisk, *, lost: bool) -> int:
         """Recovers twice; in between the power goes again, and takes all that it may if `lost`."""
         options = self._life.options
+        if self._dice.random() < DAMAGED and self._life.store._options.durability in SYNCED:
+            self._fall_back(state)
         after = Driven(state, **options)
         end = self._life.check(after)
         kept = state.fingerprint("data/topics", CACHES)
@@ -71,6 +80,19 @@ class Survey:
             "a second recovery changed the segments"
         )
         return end
+
+    def _fall_back(self, state: SimDisk) -> None:
+        """Without its newest catalog the same is found, by the one before and a longer replay."""
+        sequences = catalog_sequences(state, Layout("data"))
+        if len(sequences) < 2:
+            return
+        whole, damaged = state.crashed(), state.crashed()
+        damaged.file(f"data/catalog/{sequences[0]}.json")[9] ^= 1
+        after = Driven(damaged, **self._life.options)
+        assert f"catalog/{sequences[0]}.json" in after.store.damage.pop()
+        assert (
+            self._life.check(after) == Driven(whole, **self._life.options).store.revealed_sequence
+        )
 
 
 class Found(NamedTuple):
@@ -121,8 +143,13 @@ def double_crash(seed: int) -> int:
     with suppress(PowerCut):
         life.wander(STEPS)
     killed = bool(seed & 1)
-    second = first.killed() if killed else next(first.crash_states(1 + seed % 20, dice))
-    second.cut_power_at(dice.randint(1, 250))
+    if killed:
+        second = first.killed()
+    else:
+        *_, second = first.crash_states(1 + seed % 40, dice, PASSING)
+    for count in range(1, LEFTOVERS + 1):
+        _short_life(life, second.killed(), dice, mode, count)
+    second.cut_power_at(dice.randint(1, dice.choice((60, 250))))
     heir: Wanderer | None = None
     with suppress(PowerCut):
         heir = Wanderer(second, dice, life, durability=mode)
@@ -131,3 +158,18 @@ def double_crash(seed: int) -> int:
         after = Driven(state, **life.options)
         (life if heir is None else heir).check(after)
     return 1
+
+
+def _short_life(
+    before: Wanderer, disk: SimDisk, dice: Random, mode: Durability, count: int
+) -> None:
+    """A life of one group: whatever the life before left in the journal behind it, although it may
+    have the very sequence that would follow, is no part of it."""
+    heir = Wanderer(disk, dice, before, durability=mode)
+    if heir.written:
+        place = dice.choice(heir.places())
+        for number in range(count):
+            heir.put(place, [b"heir %d" % number])
+        heir.flush()
+    end = heir.check(Driven(disk.killed(), **heir.options), killed=True)
+    assert end == heir.store.revealed_sequence
