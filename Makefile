@@ -48,10 +48,19 @@ kernels: $(VENV)/.lint ## Regenerate codecs/kernels/ from the declarations
 bench: $(VENV)/.test ## Measure throughput and latency; prints one table
 	$(BIN)/python bench/throughput.py
 
-crash: $(VENV)/.test ## The long form of the crash tests: 2,000 kills, 4,000 power cuts (about an hour)
-	CRASH_KILLS=$${CRASH_KILLS:-2000} CRASH_POINTS=$${CRASH_POINTS:-4000} CRASH_FLIP_STEP=1 \
-		COMPACT_CUTS=$${COMPACT_CUTS:-100000} COMPACT_SEEDS=$${COMPACT_SEEDS:-4000} \
-		$(BIN)/python -m pytest tests/crash tests/core/storage -o timeout=0
+crash: $(VENV)/.test ## The long form of the crash battery, with a table of results (about two hours)
+	CRASH_KILLS=$${CRASH_KILLS:-2000} \
+	CRASH_DOUBLE=$${CRASH_DOUBLE:-500} \
+	CRASH_STATES=$${CRASH_STATES:-2000000} \
+	CRASH_PHANTOMS=$${CRASH_PHANTOMS:-20000} \
+	CRASH_TORN_SIZES=$${CRASH_TORN_SIZES:-3} \
+	CRASH_LARGE_FLIPS=$${CRASH_LARGE_FLIPS:-1000000} \
+	CRASH_FLIP_SAMPLES=$${CRASH_FLIP_SAMPLES:-100000} \
+	CRASH_SYNC_FAILURES=$${CRASH_SYNC_FAILURES:-200} \
+	CRASH_SITE_CALLS=$${CRASH_SITE_CALLS:-20} \
+	CRASH_STRACE=$${CRASH_STRACE:-200} \
+	CRASH_RECOVERIES=$${CRASH_RECOVERIES:-200} \
+		$(BIN)/python -m pytest tests/crash -o timeout=0
 
 simulation: $(VENV)/.test ## The long form of the simulation: 50,000 runs of 200 requests (about an hour)
 	SIMULATION_SEEDS=$${SIMULATION_SEEDS:-50000} \
