@@ -182,3 +182,24 @@ def test_loopback_has_many_names(tmp_path: Path, host: str) -> None:
 def test_an_address_is_a_host_and_a_port() -> None:
     assert parse_address("log.example:9000", "x") == ("log.example", 9000)
     assert parse_address("[::1]:9000", "x") == ("::1", 9000)
+
+
+def test_what_all_connections_share_is_read_in_human_units(tmp_path: Path) -> None:
+    text = "[server]\nin_flight_bytes_max = '64MiB'\nslow_reader_timeout = '5s'\n"
+    shared = load(tmp_path, text, server__frame_stall_timeout="250ms").server
+    assert shared.in_flight_bytes_max == 64 << 20
+    assert (shared.slow_reader_timeout_s, shared.frame_stall_timeout_s) == (5.0, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("in_flight_bytes_max", "1000"),
+        ("slow_reader_timeout", "0"),
+        ("frame_stall_timeout", "0"),
+        ("in_flight", "1GiB"),
+    ],
+)
+def test_budgets_that_cannot_work_are_refused(tmp_path: Path, key: str, value: str) -> None:
+    with pytest.raises(ConfigError, match="server"):
+        load(tmp_path, "", **{f"server__{key}": value})
