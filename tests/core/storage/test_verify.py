@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
 import orjson
 import pytest
 
+from dragoman.core.change import Trimmed
 from dragoman.core.storage.catalog_file import (
     SegmentRow,
     catalog_sequences,
@@ -18,6 +20,7 @@ from dragoman.core.storage.error import StorageError
 from dragoman.core.storage.layout import Layout
 from dragoman.core.storage.verify import Damage, verify
 from dragoman.simulation.disk import SimDisk
+from support.keyed import Keyed
 from support.sound import SEGMENTS, damaged_at, running, stopped
 from support.store import Driven
 
@@ -152,3 +155,39 @@ def test_progress_goes_up_to_the_whole() -> None:
     report = verify("data", disk=disk, progress=lambda done, total: told.append((done, total)))
     assert told == sorted(told)
     assert told[-1] == (report.bytes, report.bytes)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_life_and_no_power_cut_leaves_what_is_called_damage(seed: int) -> None:
+    random = Random(seed)
+    disk = SimDisk()
+    keyed = Keyed(disk)
+    keyed.driven.topic()
+    for _ in range(25):
+        match random.randrange(8):
+            case 0:
+                keyed.compact_all(before=random.randrange(50))
+            case 1:
+                state = keyed.store.catalog.partition(1, 0)
+                assert state is not None
+                revealed = keyed.driven.revealed.get((1, 0), 0)
+                start = random.randint(
+                    state.log_start_offset, max(state.log_start_offset, revealed)
+                )
+                keyed.driven.change(Trimmed(1, 0, start))
+            case 2:
+                keyed.driven.advance(random.choice((1, 31)))
+            case _:
+                for _ in range(random.randint(1, 12)):
+                    keyed.put_random(random)
+        if random.random() < 0.5:
+            keyed.driven.flush()
+            keyed.driven.work()
+        crashed = disk.crashed(random)
+        assert verify("data", disk=disk).damage == []
+        assert verify("data", disk=crashed).damage == []
+        again = Driven(crashed)
+        assert verify("data", disk=crashed).damage == []
+        again.stop()
+        report = verify("data", disk=crashed)
+        assert (report.damage, report.remarks, report.clean) == ([], [], True)
