@@ -21,6 +21,7 @@ from dragoman.codecs.registry import BUILT_IN
 from dragoman.core.error import ErrorCode
 from dragoman.core.storage.verify import verify
 from support.server import Server
+from support.verdict import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -151,7 +152,8 @@ def test_a_full_disk_is_answered_clearly_in_every_dialect_and_heals(tmp_path: Pa
     place.mkdir()
     flags = [flag for key, value in SETTINGS.items() for flag in ("--set", f"{key}={value}")]
     acknowledged: list[bytes] = []
-    with small_disk(place) as disk:
+    what = "a real tmpfs filled up and emptied by somebody else, in each dialect"
+    with rule("D8", what) as row, small_disk(place) as disk:
         server = Server(place / "data", *flags, launcher=disk.launcher)
         server.log = tmp_path / "stderr"
         with server:
@@ -172,6 +174,7 @@ def test_a_full_disk_is_answered_clearly_in_every_dialect_and_heals(tmp_path: Pa
                     assert read_all(server) == acknowledged
                     disk.empty()
                     produce_until_taken(client, acknowledged, name)
+                    row.cases += 1
             assert verify(disk.seen / "data").damage == []
             server.kill()
             server.start()

@@ -146,11 +146,10 @@ def test_a_write_that_fails_in_passing_is_made_again(error: str, tmp_path: Path)
                         if isinstance(caller.ask(produce("rustlog", number, 0)), Produced)
                     ]
                     while not isinstance(caller.ask(produce("rustlog", 200, 0)), Produced):
-                        row.cases += 1
+                        continue
                     acknowledged.append(b"rustlog:200")
             server.start()
             with Caller("rustlog", server.ports["rustlog"]) as caller:
                 rows = caller.read_all("load", 0)
         assert [value for _, value in rows] == acknowledged
-        row.cases += 200
-        assert len(acknowledged) > 2
+        row.cases += 201
