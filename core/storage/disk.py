@@ -97,8 +97,13 @@ def write_zeros(disk: Disk, fd: int, start: int, end: int) -> None:
 
 
 def replace_file(disk: Disk, directory: str, name: str, data: bytes, *, durable: bool) -> None:
-    """Puts a whole file in place of an older one, so that a reader sees one or the other."""
+    """Puts a whole file in place of an older one, so that a reader sees one or the other.
+
+    A temporary file that a crash left is not written to: where the disk does not rename in one
+    piece, it may be the very file that has its final name too.
+    """
     path, temporary = f"{directory}/{name}", f"{directory}/{name}.tmp"
+    disk.unlink(temporary)
     fd = disk.open(temporary, create=True)
     try:
         disk.truncate(fd, 0)

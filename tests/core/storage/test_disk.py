@@ -16,6 +16,7 @@ from dragoman.core.storage.disk import (
     replace_file,
     write_zeros,
 )
+from dragoman.simulation.disk import PowerCut, SimDisk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,3 +129,14 @@ def test_a_failed_sync_is_never_taken_for_a_full_disk(
     assert not is_full(of_directory.value)
     assert is_full(OSError(errno.EDQUOT, "quota"))
     disk.close(fd)
+
+
+def test_a_file_that_a_crash_left_under_both_its_names_is_replaced_and_not_overwritten() -> None:
+    disk = SimDisk()
+    replace_file(disk, ".", "f", b"sound", durable=True)
+    disk.root.entries["f.tmp"] = disk.root.entries["f"]
+    disk.cut_power_at(4)
+    with pytest.raises(PowerCut):
+        replace_file(disk, ".", "f", b"newer", durable=True)
+    disk.fails = None
+    assert read_file(disk, "f") == b"sound"
