@@ -11,6 +11,7 @@ from dragoman.simulation.member import Member
 from dragoman.simulation.operator import Operator
 from dragoman.simulation.poller import Poller
 from dragoman.simulation.reader import Follower, Reader
+from dragoman.simulation.replica import Replicator
 from dragoman.simulation.retrier import Retrier
 from dragoman.simulation.writer import Writer
 
@@ -32,8 +33,13 @@ def make_crew(world: World) -> list[Actor | Operator]:
     ]
     if random.random() < 0.4:
         actors.append(Operator("operator", world))
-    if random.random() < 0.6:
-        actors.append(Retrier("retrier0", world, random.choice(world.stable)))
+    if random.random() < 0.3:
+        # The last of the topics that stay, which nobody else relies on to take records.
+        world.model.topic(world.stable[-1]).is_replicated = True
+        actors.append(Replicator("replicator", world, world.stable[-1]))
+    led_here = [name for name in world.stable if not world.model.topic(name).is_replicated]
+    if led_here and random.random() < 0.7:
+        actors.append(Retrier("retrier0", world, random.choice(led_here)))
     for number, name in enumerate(world.stable[:2]):
         for index in range(random.randint(0, 3)):
             spoken = random.choice(("v1", "cursus"))

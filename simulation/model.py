@@ -117,6 +117,8 @@ class Topic:
         epoch: Counts how often it was deleted.
         is_settled: It exists, and nobody is about to delete it.
         is_compacted: Records may go where a later one has their key.
+        is_replicated: Replicas may hold back what is visible, and it may be led elsewhere.
+        following: Partitions that are surely led elsewhere.
         unplaced: By key, how many records were sent whose place is not known.
         retention_us: Records may go when they are older; `FOR_EVER` keeps them.
     """
@@ -129,6 +131,8 @@ class Topic:
         self.epoch = 0
         self.is_settled = False
         self.is_compacted = False
+        self.is_replicated = False
+        self.following: set[int] = set()
         self.retention_us = FOR_EVER
         self.logs: dict[int, Log] = {}
         self.unplaced: Counter[bytes] = Counter()
@@ -245,7 +249,7 @@ class Model:
             sent.is_acked = True
             if base >= 0:
                 self._place(moment.topic, partition, base + index, value)
-        if base >= 0:
+        if base >= 0 and not moment.topic.is_replicated:
             self.shows(moment.topic, partition, base + len(values))
 
     def shows(self, topic: Topic, partition: int, end: int) -> None:
@@ -290,8 +294,15 @@ class Model:
         offset: int,
         records: Sequence[tuple[int, bytes]],
         next_offset: int,
+        *,
+        is_push: bool = False,
     ) -> None:
-        """A reader that asked for `offset` got these records, in offset order."""
+        """A reader that asked for `offset` got these records, in offset order.
+
+        Args:
+            is_push: Nobody asked for them in particular, and a push waits for nothing: that it
+                passed over what somebody deletes does not say that it is deleted for good.
+        """
         if not moment.holds:
             return
         topic, partition = moment.topic, moment.partition
@@ -312,7 +323,7 @@ class Model:
                 if at < expected:
                     raise Broken(Rule.DENSE, f"{_named(moment)} shows {at} after {expected - 1}")
                 self._check_gone(moment, expected, at, is_start=is_start)
-                if is_start and not topic.is_compacted:
+                if is_start and not (topic.is_compacted or is_push):
                     self.deleted(moment, at)
             is_start = False
             self._place(topic, partition, at, value)

@@ -16,6 +16,7 @@ from dragoman.core.calls import (
 )
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.simulation.actor import Actor
+from dragoman.simulation.admin import PARTITIONS_MAX
 from dragoman.simulation.committer import told_offsets
 from dragoman.simulation.member import OUSTED
 from dragoman.simulation.model import FOR_EVER, records_of
@@ -91,7 +92,9 @@ class Poller(Actor):
     def _poll(self) -> None:
         world, topic = self.world, self._topic
         step = world.trace.step
-        moments = [world.model.moment(topic, number) for number in range(topic.partitions_max)]
+        # Partitions may be added before the answer.
+        numbers = range(PARTITIONS_MAX + 2)
+        moments = [world.model.moment(topic, number) for number in numbers]
         request = Fetch(
             topic.name,
             ASSIGNED,
@@ -104,7 +107,7 @@ class Poller(Actor):
         if request.auto_commit:
             commits = [
                 world.registers.of(topic, "group", self._group, number).asks(ANY, step)
-                for number in range(topic.partitions_max)
+                for number in numbers
             ]
         self.ask(
             request,
@@ -123,7 +126,9 @@ class Poller(Actor):
         records = [] if isinstance(reply, Failure) else records_of(reply.slices)
         for number, commit in enumerate(commits):
             if records and not isinstance(reply, Failure) and number == reply.partition:
-                commit.offset, commit.done = reply.next_offset, world.trace.step
+                commit.done = world.trace.step
+                # Behind the last record there may be a gap, which the server passes over too.
+                commit.offset = ANY if self._topic.is_compacted else reply.next_offset
             elif isinstance(reply, Failure) and self.is_impaired:
                 commit.until = world.trace.step
             else:

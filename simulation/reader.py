@@ -106,7 +106,7 @@ class Follower(Actor):
         records = records_of(reply.slices)
         # A push may have been on its way for long.
         moment = self.world.model.moment(moment.topic, moment.partition)._replace(gone=0)
-        self.world.model.read_records(moment, self._next, records, reply.next_offset)
+        self.world.model.read_records(moment, self._next, records, reply.next_offset, is_push=True)
         self._next = reply.next_offset
 
     @property

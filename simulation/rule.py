@@ -20,6 +20,7 @@ class Rule(Enum):
     LOST = "what was acknowledged is there"
     DELETED = "what was deleted stays deleted"
     WATERMARK = "the high watermark never falls"
+    ROLE = "a partition that another server leads takes no records here"
     OWNER = "a partition has one owner in a generation"
     GENERATION = "generations never fall"
     FENCED = "a commit of a stale member, or of a partition that it does not own, is refused"

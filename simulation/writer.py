@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.calls import ROUND_ROBIN, Acks, Produce, Produced, ProducedMany
 from dragoman.core.column import VarColumn
+from dragoman.core.error import ErrorCode
 from dragoman.simulation.actor import GONE, Actor
 from dragoman.simulation.model import Stream
+from dragoman.simulation.rule import Broken, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from dragoman.core.error import Failure
     from dragoman.simulation.model import Moment, Topic
 
+REPLICATED = frozenset({ErrorCode.NOT_LEADER, ErrorCode.REPLICATION_TIMEOUT, ErrorCode.INTERNAL})
+"""What may be answered of a topic with replicas; Iggy has no word for either."""
 TAILS = (b"", b"", b"", b",1:x", b"%0A|hw=9", b"=" * 90, b"~" * 700)
 """What values end with: nothing mostly, and what a text dialect has to take care of."""
 BINARY_TAILS = (*TAILS, b" \n\r\0", b"\xff\xfe")
@@ -84,12 +88,24 @@ class Writer(Actor):
         request.acks = acks
         moment = world.model.moment(topic, 0 if partition is None else partition)
         is_durable = acks is not Acks.NONE
-        self.ask(request, lambda reply: self._answered(reply, moment, values, is_durable))
+        led_elsewhere = frozenset(topic.following)
+        self.ask(
+            request,
+            lambda reply: self._answered(reply, moment, values, is_durable, led_elsewhere),
+        )
 
     def _answered(
-        self, reply: Any, moment: Moment, values: Sequence[bytes], is_durable: bool
+        self,
+        reply: Any,
+        moment: Moment,
+        values: Sequence[bytes],
+        is_durable: bool,
+        led_elsewhere: frozenset[int],
     ) -> None:
-        if self.is_refused(reply, moment, frozenset() if moment.holds else GONE):
+        expected = frozenset() if moment.holds else GONE
+        if moment.topic.is_replicated:
+            expected |= REPLICATED
+        if self.is_refused(reply, moment, expected):
             return
         parts: list[Produced | Failure] = [reply]
         places = [0] * len(values)
@@ -97,9 +113,13 @@ class Writer(Actor):
             parts, places = reply.parts, reply.places
         for number, part in enumerate(parts):
             share = [value for value, at in zip(values, places, strict=True) if at == number]
-            if self.is_refused(part, moment):
+            if self.is_refused(part, moment, expected):
                 continue
             assert isinstance(part, Produced)
+            if part.partition in led_elsewhere & moment.topic.following:
+                raise Broken(
+                    Rule.ROLE, f"{self.name} writes to {moment.topic.name}/{part.partition}"
+                )
             base = part.base_offset if part.partition >= 0 else -1
             if is_durable:
                 self.world.model.acknowledged(moment, part.partition, base, share)

@@ -16,6 +16,7 @@ from dragoman.simulation.crew import make_crew
 from dragoman.simulation.member import Member
 from dragoman.simulation.poller import Poller
 from dragoman.simulation.reader import Follower, Reader
+from dragoman.simulation.replica import Replicator
 from dragoman.simulation.retrier import Retrier
 from dragoman.simulation.rule import Broken, Rule
 from dragoman.simulation.run import Simulation
@@ -117,6 +118,25 @@ def test_a_poller_shares_its_group_with_members_of_other_dialects() -> None:
         member.act()
         simulation.exchange()
     assert simulation.world.group("s0", "21").generation >= 2
+
+
+def test_replicas_report_and_a_partition_that_is_led_elsewhere_takes_no_records() -> None:
+    simulation = staged()
+    topic = simulation.world.model.topic("s0")
+    topic.is_replicated = True
+    writer = Writer("w", simulation.world, "cursus")
+    replicator = Replicator("r", simulation.world, "s0")
+    simulation.actors = [writer, replicator]
+    for _ in range(60):
+        writer.act()
+        replicator.act()
+        simulation.exchange()
+        simulation.server.tick(10_000)
+    writer.act()
+    moment = simulation.world.model.moment(topic, 0)
+    topic.following.add(0)
+    with pytest.raises(Broken, match="ROLE"):
+        writer._answered(Produced(0, 0, 1), moment, [b"x"], False, frozenset({0}))
 
 
 @pytest.mark.parametrize("spoken", ["cursus", "iggy"])

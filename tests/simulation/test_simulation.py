@@ -27,6 +27,7 @@ from dragoman.core.group import Group
 from dragoman.core.idempotence import Idempotence
 from dragoman.core.outcome import Outcome
 from dragoman.core.produce import Producing
+from dragoman.core.replica import Replicas
 from dragoman.core.storage.disk_store import DiskStore
 from dragoman.core.storage.due_sync import DueSync
 from dragoman.core.waiting import Waiting
@@ -180,6 +181,20 @@ def compacts_the_newest_too(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Latest, "of", lambda self, key: 1 << 60)
 
 
+def takes_records_that_another_server_leads(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("dragoman.core.produce.check_leader", lambda partition: None)
+
+
+def lets_replicas_lower_the_watermark(patch: pytest.MonkeyPatch) -> None:
+    def humble(self: Replicas, partition: Any) -> bool:
+        kept = self.track(partition)
+        reached = [replica.next_offset for replica in kept.replicas.values()]
+        partition.high_watermark = min(reached, default=kept.durable_end)
+        return True
+
+    patch.setattr(Replicas, "advance", humble)
+
+
 def accepts_stale_commits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Coordinator, "check_commit", lambda self, request, now: 0)
 
@@ -234,6 +249,8 @@ def raises(patch: pytest.MonkeyPatch) -> None:
         (forgets_trims, {"DELETED"}),
         (forgets_producers, {"DUPLICATE"}),
         (compacts_the_newest_too, {"LOST", "DENSE"}),
+        (takes_records_that_another_server_leads, {"ROLE"}),
+        (lets_replicas_lower_the_watermark, {"WATERMARK", "DENSE", "REFUSED", "ANSWER"}),
         (accepts_stale_commits, {"FENCED"}),
         (gives_everyone_everything, {"OWNER"}),
         (loses_answers, {"ANSWER"}),
