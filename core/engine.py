@@ -65,7 +65,6 @@ class Engine:
         describer = Describer(store, directory, replicas)
         groups = self._groups = Groups(options, directory)
         coordinator = Coordinator(options, directory, groups, waiting)
-        administering = GroupAdmin(directory, groups, waiting)
         offsets = self._offsets = Offsets(options, directory, coordinator, waiting)
         topics = Topics(options, directory, describer, waiting, self._dropped)
         namespaces = Namespaces(options, directory, describer, waiting, self._dropped)
@@ -90,14 +89,8 @@ class Engine:
             calls.Follow: self._following.follow,
             calls.CommitOffset: offsets.commit,
             calls.FetchOffset: offsets.fetch,
-            calls.JoinGroup: coordinator.join,
-            calls.SyncGroup: coordinator.sync,
-            calls.Heartbeat: coordinator.heartbeat,
-            calls.LeaveGroup: coordinator.leave,
-            calls.CreateGroup: administering.create,
-            calls.DeleteGroup: administering.delete,
-            calls.DescribeGroup: administering.describe,
-            calls.ListGroups: administering.list_groups,
+            **coordinator.handlers,
+            **GroupAdmin(directory, groups, waiting).handlers,
             calls.CreateTopic: topics.create_topic,
             calls.UpdateTopic: topics.update_topic,
             calls.AddPartitions: topics.add_partitions,
