@@ -138,6 +138,12 @@ class SimDisk:
         found = self._find(path)
         return 0 if found is None else hash(of(found))
 
+    def has_two_names(self, path: str) -> bool:
+        """Whether a file of this directory stands there under two names: a rename by half."""
+        found = self._find(path)
+        entries = found.entries.values() if isinstance(found, Directory) else ()
+        return len(set(map(id, entries))) < len(entries)
+
     @property
     def used(self) -> int:
         """Bytes of all files together."""

@@ -119,6 +119,19 @@ def test_a_rename_may_arrive_before_the_bytes_of_what_it_moved() -> None:
     assert {b"old", b"newer", b"", bytes(5)} <= left(disk)
 
 
+def test_a_rename_may_arrive_by_half_and_leave_two_names_or_none() -> None:
+    disk = SimDisk()
+    disk.close(disk.open("old", create=True))
+    disk.sync_directory(".")
+    disk.rename("old", "new")
+    states = list(disk.crash_states(50, Random(1)))
+    assert {tuple(state.list(".")) for state in states} == {
+        *((), ("new",), ("old",), ("new", "old")),
+    }
+    for state in states:
+        assert state.has_two_names(".") == (len(state.list(".")) == 2)
+
+
 def test_a_durable_replacement_leaves_the_old_file_or_the_new_one() -> None:
     disk = SimDisk()
     replace_file(disk, ".", "f", b"old", durable=True)

@@ -173,7 +173,7 @@ def wreck(seed: int) -> tuple[Wanderer, SimDisk]:
     disk.cut_power_at(dice.randint(60, 300))
     with suppress(PowerCut):
         life.wander(STEPS)
-    *_, state = disk.crash_states(1 + seed % 12, dice, PASSING)
+    *_, state = disk.crash_states(1 + 7 * seed % 60, dice, PASSING)
     return life, state
 
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 STEPS = 60
 LEFTOVERS = 5
+CUT_SHORT = 1 / 8
+"""Of so many states the recovery is cut short; after half of a rename at each call."""
+RECOVERY_CALLS = 45
+"""About as many calls as a recovery makes that change something."""
 DAMAGED = 1 / 16
 """Of so many states the newest catalog is damaged, too."""
 SYNCED = (Durability.FSYNC,)
@@ -70,6 +74,11 @@ class Survey:
         options = self._life.options
         if self._dice.random() < DAMAGED and self._life.store._options.durability in SYNCED:
             self._fall_back(state)
+        if state.has_two_names("data/catalog"):
+            for number in range(1, RECOVERY_CALLS):
+                self._cut_short(state, number)
+        elif self._dice.random() < CUT_SHORT:
+            self._cut_short(state, self._dice.randint(1, RECOVERY_CALLS))
         after = Driven(state, **options)
         end = self._life.check(after)
         kept = state.fingerprint("data/topics", CACHES)
@@ -80,6 +89,15 @@ class Survey:
             "a second recovery changed the segments"
         )
         return end
+
+    def _cut_short(self, state: SimDisk, number: int) -> None:
+        """The power goes again at the n-th call of the recovery."""
+        second = state.crashed()
+        second.cut_power_at(number)
+        with suppress(PowerCut):
+            Driven(second, **self._life.options)
+        *_, third = second.crash_states(self._dice.randint(1, 30), self._dice, PASSING)
+        self._life.check(Driven(third, **self._life.options))
 
     def _fall_back(self, state: SimDisk) -> None:
         """Without its newest catalog the same is found, by the one before and a longer replay."""
