@@ -40,7 +40,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     tests: Counter[str] = Counter()
     for reports in terminalreporter.stats.values():
         for report in reports:
-            if hasattr(report, "when") and hasattr(report, "fspath"):
+            if hasattr(report, "when") and hasattr(report, "duration"):
                 suite = suite_of(report)
                 seconds[suite] += report.duration
                 tests[suite] += report.when == "call"

@@ -53,6 +53,14 @@ def prey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prey]:
         server.assert_unharmed()
 
 
+@pytest.fixture(scope="module")
+def honest(prey: Prey) -> str:
+    """A topic for small records."""
+    with connect("rustlog", port=prey.ports["rustlog"]) as client:
+        client.create_topic("honest", partitions=1)
+    return "honest"
+
+
 def half(name: str) -> bytes:
     """The beginning of the largest frame that a dialect has, as far as it is sent."""
     if name == "v1":
@@ -68,9 +76,9 @@ def closed_for(prey: Prey, reason: str, since: int = 0) -> list[str]:
     return [line["dialect"] for line in lines if line.get("reason") == reason]
 
 
-def test_half_frames_above_the_budget_take_turns_and_go_when_they_stall(prey: Prey) -> None:
-    with connect("rustlog", port=prey.ports["rustlog"]) as client:
-        client.create_topic("honest", partitions=1)
+def test_half_frames_above_the_budget_take_turns_and_go_when_they_stall(
+    prey: Prey, honest: str
+) -> None:
     prey.forget_peak()
     before = prey.rss()
     slowest = 0.0
@@ -83,7 +91,7 @@ def test_half_frames_above_the_budget_take_turns_and_go_when_they_stall(prey: Pr
 
         def send_large() -> None:
             with connect("cursus", port=prey.ports["cursus"]) as client:
-                client.produce("honest", [bytes(8 * MIB)], partition=0)
+                client.produce(honest, [bytes(8 * MIB)], partition=0)
             done.set()
 
         large = threading.Thread(target=send_large, daemon=True)
@@ -91,7 +99,7 @@ def test_half_frames_above_the_budget_take_turns_and_go_when_they_stall(prey: Pr
         with connect("rustlog", port=prey.ports["rustlog"]) as client:
             while not done.is_set():
                 began = time.monotonic()
-                client.produce("honest", [b"small"], partition=0)
+                client.produce(honest, [b"small"], partition=0)
                 slowest = max(slowest, time.monotonic() - began)
         large.join()
         growth = prey.peak_rss() - before
@@ -118,7 +126,7 @@ def bulk(prey: Prey) -> str:
 
 @pytest.mark.parametrize("name", ["iggy", "rustlog", "stream"])
 def test_a_reader_that_stops_reading_is_closed_with_a_word_in_the_log(
-    prey: Prey, bulk: str, name: str
+    prey: Prey, honest: str, bulk: str, name: str
 ) -> None:
     spoken = "cursus" if name == "stream" else name
     if name == "stream":
@@ -136,7 +144,7 @@ def test_a_reader_that_stops_reading_is_closed_with_a_word_in_the_log(
         with connect("rustlog", port=prey.ports["rustlog"]) as other:
 
             def is_closed() -> bool:
-                other.produce("honest", [b"small"], partition=0)
+                other.produce(honest, [b"small"], partition=0)
                 return closed_for(prey, "stopped reading", seen) == [spoken]
 
             prey.wait_for("the close", is_closed)
