@@ -314,13 +314,15 @@ class MemoryStore:
             raise damage
         return found
 
-    def offset_at_time(self, topic_id: int, partition: int, timestamp_us: int) -> int:
-        """The first batch that holds a record at or after this time."""
+    def read_since(
+        self, topic_id: int, partition: int, timestamp_us: int, bytes_max: int
+    ) -> list[RecordBatch] | Work:
+        """Batches from the first that holds a record at or after this time."""
         log = self._readable.logs.get((topic_id, partition), [])
         for batch in log:
             if batch.max_timestamp_us >= timestamp_us:
-                return batch.base_offset
-        return log[-1].next_offset if log else 0
+                return self.read(topic_id, partition, batch.base_offset, bytes_max)
+        return []
 
     def size(self, topic_id: int, partition: int) -> tuple[int, int]:
         """(bytes, 1): a partition in memory is one segment."""

@@ -116,8 +116,7 @@ class Reader:
             offset = max(partition.high_watermark - max(offset, 0), log_start)
         else:
             since_us = max(offset, 0)
-            at = self._store.offset_at_time(partition.topic_id, partition.number, since_us)
-            offset = max(min(at, partition.high_watermark), log_start)
+            offset = log_start
         if offset < log_start:
             if strict:
                 raise EngineError(
@@ -139,13 +138,14 @@ class Reader:
         partition = read.partition
         if read.start < partition.state.log_start_offset:
             read.start = partition.state.log_start_offset
+        bytes_max = max(read.bytes_max, READ_BYTES_MIN)
+        store = self._store
         try:
-            return self._store.read(
-                partition.topic_id,
-                partition.number,
-                read.start,
-                max(read.bytes_max, READ_BYTES_MIN),
-            )
+            if read.since_us:
+                return store.read_since(
+                    partition.topic_id, partition.number, read.since_us, bytes_max
+                )
+            return store.read(partition.topic_id, partition.number, read.start, bytes_max)
         except StoreDamage as damage:
             raise damaged(damage) from None
 
@@ -230,6 +230,8 @@ class Reader:
 
     def _after_time(self, read: Read, batches: list[RecordBatch]) -> list[RecordBatch]:
         since_us = read.since_us
+        if not batches:  # all that may be seen is older
+            read.start = max(read.start, read.partition.high_watermark)
         for index, batch in enumerate(batches):
             if batch.max_timestamp_us >= since_us:
                 read.start = max(read.start, first_at_time(batch, since_us))

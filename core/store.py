@@ -151,11 +151,14 @@ class Store(Protocol):
             StoreDamage: The batch at `offset` is damaged.
         """
 
-    def offset_at_time(self, topic_id: int, partition: int, timestamp_us: int) -> int:
-        """The offset of the first batch that holds a record at or after this time, else the log's
-        end.
+    def read_since(
+        self, topic_id: int, partition: int, timestamp_us: int, bytes_max: int
+    ) -> list[RecordBatch] | Work:
+        """Batches from the first that holds a record at or after this time; none where all are
+        older.
 
-        Exact to the batch; the caller looks inside. Uses indexes in memory and never blocks.
+        Exact to the batch; the caller looks inside. Returns a `ReadWork` where looking for it may
+        block.
         """
 
     def size(self, topic_id: int, partition: int) -> tuple[int, int]:

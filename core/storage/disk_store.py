@@ -35,8 +35,8 @@ from dragoman.core.storage.options import StorageOptions
 from dragoman.core.storage.reading import (
     ColdCache,
     SegmentRead,
+    TimeRead,
     WouldBlock,
-    batch_at_time,
     read_now,
 )
 from dragoman.core.storage.recovery import Recovered, recover
@@ -333,20 +333,20 @@ class DiskStore:
             return SegmentRead(self._disk, self._files, self._cold, log, segment, offset, bytes_max)
         return self._cold.put(log.cold, found)
 
-    def offset_at_time(self, topic_id: int, partition: int, timestamp_us: int) -> int:
-        """The first batch with a record at or after this time, else the log's end."""
+    def read_since(
+        self, topic_id: int, partition: int, timestamp_us: int, bytes_max: int
+    ) -> list[RecordBatch] | Work:
+        """Batches from the first with a record at or after this time: from memory, or a thread."""
         log = self._logs.get((topic_id, partition))
         if log is None:
-            return 0
-        tail_start = log.tail_start
-        for segment in log.segments:
-            if segment.base >= tail_start:
-                break
-            if segment.size and segment.max_timestamp_us >= timestamp_us:
-                found = batch_at_time(self._disk, self._files, log, segment, timestamp_us)
-                if found is not None and found.base_offset < tail_start:
-                    return max(found.base_offset, log.log_start)
-        return max(log.tail_at_time(timestamp_us), log.log_start)
+            return []
+        start = log.tail_at_time(timestamp_us)
+        tail = log.in_tail(start, bytes_max) if start < log.end else []
+        # Append times never fall: something older in memory means that all before it is older.
+        segments = [] if start > log.tail_start else log.segments_since(timestamp_us)
+        if not segments:
+            return tail
+        return TimeRead(self._disk, self._files, self._cold, log, segments, timestamp_us, tail)
 
     def size(self, topic_id: int, partition: int) -> tuple[int, int]:
         """(bytes at rest, segments), with what is on its way to a segment."""

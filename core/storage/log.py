@@ -166,6 +166,17 @@ class PartitionLog:
             at += 1
         return None
 
+    def segments_since(self, timestamp_us: int) -> list[Segment]:
+        """Those before what is in memory that may hold a record at or after this time."""
+        return [
+            segment
+            for segment in self.segments
+            if segment.base < self.tail_start
+            and segment.next_offset > self.log_start
+            and segment.size
+            and segment.max_timestamp_us >= timestamp_us
+        ]
+
     def live_segments(self) -> list[Segment]:
         """Those that still hold a record at or after the log's start."""
         start = self.log_start

@@ -246,6 +246,64 @@ def read_now(
     return found
 
 
+class TimeRead:
+    """Looks for the first batch with a record at or after a time: a `core.store.ReadWork`.
+
+    Args:
+        segments: Where it may be, in order.
+        tail: What comes after them, for the case that they hold nothing intact of that time.
+
+    Attributes:
+        batches, error: As the contract has them, after `run`.
+    """
+
+    lane = WorkLane.READ
+
+    def __init__(
+        self,
+        disk: Disk,
+        files: OpenFiles,
+        cold: ColdCache,
+        log: PartitionLog,
+        segments: list[Segment],
+        timestamp_us: int,
+        tail: list[RecordBatch],
+    ) -> None:
+        self._disk = disk
+        self._files = files
+        self._cold = cold
+        self._kept = log.cold
+        self._log = log
+        self._segments = segments
+        self._timestamp_us = timestamp_us
+        self._tail = tail
+        for segment in segments:
+            if segment.index is None and segment.backlog is None:
+                segment.backlog = []
+        self.batches: list[RecordBatch] = []
+        self.error: StoreDamage | None = None
+
+    def run(self) -> None:
+        """Reads one step of the index of the first segment that has it."""
+        for segment in self._segments:
+            if (batch := self._in_segment(segment)) is not None:
+                self.batches = self._cold.put(self._kept, [batch])
+                return
+        self.batches = self._tail
+
+    def _in_segment(self, segment: Segment) -> RecordBatch | None:
+        log = self._log
+        while True:
+            try:
+                return batch_at_time(self._disk, self._files, log, segment, self._timestamp_us)
+            except FileNotFoundError:
+                now = log.segment_now(segment.base) if segment.replaced else None
+                if now is None or now is segment:
+                    return None
+                self._kept = log.cold
+                segment = now
+
+
 def batch_at_time(
     disk: Disk, files: OpenFiles, log: PartitionLog, segment: Segment, timestamp_us: int
 ) -> RecordBatch | None:

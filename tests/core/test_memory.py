@@ -118,7 +118,7 @@ def test_reading_begins_at_the_batch_that_holds_the_offset(
 
 def test_a_partition_without_records_reads_empty(store: MemoryStore) -> None:
     assert store.read(1, 1, 0, 9) == []
-    assert store.offset_at_time(1, 1, 5) == 0
+    assert store.read_since(1, 1, 5, 9) == []
     assert store.size(1, 1) == (0, 1)
 
 
@@ -138,9 +138,13 @@ def test_blocking_reads_answer_when_they_ran(store: MemoryStore) -> None:
     assert [batch.base_offset for batch in work.batches] == [0, 2]
 
 
-@pytest.mark.parametrize(("time", "offset"), [(0, 0), (5, 0), (6, 2), (7, 2), (8, 3)])
-def test_the_first_batch_at_a_time_is_found(store: MemoryStore, time: int, offset: int) -> None:
-    assert store.offset_at_time(1, 0, time) == offset
+@pytest.mark.parametrize(("time", "found"), [(0, [0]), (5, [0]), (6, [2]), (7, [2]), (8, [])])
+def test_reading_begins_at_the_first_batch_of_a_time(
+    store: MemoryStore, time: int, found: list[int]
+) -> None:
+    batches = store.read_since(1, 0, time, 1)
+    assert isinstance(batches, list)
+    assert [batch.base_offset for batch in batches] == found
 
 
 @pytest.mark.parametrize(

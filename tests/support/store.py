@@ -15,6 +15,7 @@ from dragoman.core.storage.options import StorageOptions
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dragoman.core.interface import Work
     from dragoman.simulation.disk import SimDisk
 
 KIB = 1024
@@ -154,7 +155,11 @@ def read_at(
     store: DiskStore, topic_id: int, partition: int, offset: int, bytes_max: int = 4096
 ) -> list[RecordBatch]:
     """One read, run to its end where it may block."""
-    found = store.read(topic_id, partition, offset, bytes_max)
+    return ended(store.read(topic_id, partition, offset, bytes_max))
+
+
+def ended(found: list[RecordBatch] | Work) -> list[RecordBatch]:
+    """What a read found, run to its end where it may block."""
     if isinstance(found, list):
         return found
     found.run()

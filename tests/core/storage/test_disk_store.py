@@ -9,12 +9,13 @@ import pytest
 
 from dragoman.core import change as ch
 from dragoman.core.error import EngineError, ErrorCode
+from dragoman.core.interface import WorkLane
 from dragoman.core.storage.disk_store import DiskStore
 from dragoman.core.storage.error import StorageError
 from dragoman.core.storage.options import Durability
 from dragoman.core.store import StoreOverloaded
 from dragoman.simulation.disk import SimDisk
-from support.store import Driven, read_all, read_at, small_options
+from support.store import Driven, ended, read_all, read_at, small_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,11 +168,23 @@ def test_an_offset_is_found_by_time_to_the_batch(tail_bytes_max: int) -> None:
         offset = 0
         while offset < end:
             batch = read_at(store, 1, 0, offset, 1)[0]
-            assert store.offset_at_time(1, 0, batch.max_timestamp_us) == batch.base_offset
+            found = ended(store.read_since(1, 0, batch.max_timestamp_us, 1))
+            assert found[0].base_offset == batch.base_offset
             offset = batch.next_offset
-        assert store.offset_at_time(1, 0, 0) == 0
-        assert store.offset_at_time(1, 0, 1 << 60) == end
-        assert store.offset_at_time(9, 0, 0) == 0
+        assert ended(store.read_since(1, 0, 0, 1))[0].base_offset == 0
+        assert store.read_since(1, 0, 1 << 60, 1) == []
+        assert store.read_since(9, 0, 0, 1) == []
+
+
+def test_a_search_by_time_reads_no_file_on_the_loop_and_none_for_what_is_in_memory() -> None:
+    store = filled(SimDisk(), count=120, tail_bytes_max=8000).store
+    first = read_at(store, 1, 0, 0, 1)[0]
+    newest = store.catalog.topics[1].partitions[0].last_timestamp_us
+    assert isinstance(store.read_since(1, 0, newest, 1), list)
+    work = store.read_since(1, 0, first.max_timestamp_us, 1)
+    assert not isinstance(work, list)
+    assert work.lane is WorkLane.READ
+    assert ended(work)[0].base_offset == 0
 
 
 def test_committed_offsets_and_topics_survive_a_crash() -> None:
