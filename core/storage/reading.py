@@ -124,14 +124,27 @@ def collect(
     return found, None
 
 
-class SegmentRead:
-    """One read of one segment that may block: a `core.store.ReadWork`.
+class _ColdRead:
+    """What the works that read segments have in common: each a `core.store.ReadWork`.
 
     Attributes:
         batches, error: As the contract has them, after `run`.
     """
 
     lane = WorkLane.READ
+
+    def __init__(self, disk: Disk, files: OpenFiles, cold: ColdCache, log: PartitionLog) -> None:
+        self._disk = disk
+        self._files = files
+        self._cold = cold
+        self._kept = log.cold
+        self._log = log
+        self.batches: list[RecordBatch] = []
+        self.error: StoreDamage | None = None
+
+
+class SegmentRead(_ColdRead):
+    """One read of one segment."""
 
     def __init__(
         self,
@@ -143,16 +156,10 @@ class SegmentRead:
         offset: int,
         bytes_max: int,
     ) -> None:
-        self._disk = disk
-        self._files = files
-        self._cold = cold
-        self._kept = log.cold
-        self._log = log
+        super().__init__(disk, files, cold, log)
         self._offset = offset
         self._bytes_max = bytes_max
         self._look_at(segment)
-        self.batches: list[RecordBatch] = []
-        self.error: StoreDamage | None = None
 
     def run(self) -> None:
         """Reads and checks. Damage is kept in `error`; a file that is gone is damage, unless the
@@ -246,18 +253,13 @@ def read_now(
     return found
 
 
-class TimeRead:
-    """Looks for the first batch with a record at or after a time: a `core.store.ReadWork`.
+class TimeRead(_ColdRead):
+    """Looks for the first batch with a record at or after a time.
 
     Args:
         segments: Where it may be, in order.
         tail: What comes after them, for the case that they hold nothing intact of that time.
-
-    Attributes:
-        batches, error: As the contract has them, after `run`.
     """
-
-    lane = WorkLane.READ
 
     def __init__(
         self,
@@ -269,19 +271,13 @@ class TimeRead:
         timestamp_us: int,
         tail: list[RecordBatch],
     ) -> None:
-        self._disk = disk
-        self._files = files
-        self._cold = cold
-        self._kept = log.cold
-        self._log = log
+        super().__init__(disk, files, cold, log)
         self._segments = segments
         self._timestamp_us = timestamp_us
         self._tail = tail
         for segment in segments:
             if segment.index is None and segment.backlog is None:
                 segment.backlog = []
-        self.batches: list[RecordBatch] = []
-        self.error: StoreDamage | None = None
 
     def run(self) -> None:
         """Reads one step of the index of the first segment that has it."""
