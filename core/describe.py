@@ -69,9 +69,11 @@ class Describer:
 
 
 def revealed_by(topic: Topic) -> int:
-    """The newest sequence that a description of this topic reveals: its own changes, and the log
-    ends of its partitions."""
-    return max([topic.sequence, *[partition.batch_sequence for partition in topic.partitions]])
+    """The newest sequence that a description of this topic reveals: its own changes, and where the
+    logs of its partitions start and end."""
+    return max(
+        [topic.sequence, *[max(p.batch_sequence, p.start_sequence) for p in topic.partitions]]
+    )
 
 
 def config_from(config: dict[str, int | bool]) -> TopicConfig:

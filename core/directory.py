@@ -24,6 +24,7 @@ class Directory:
         catalog: The live state, shared with the store's contract.
         sequence: Of the newest change that is not a committed offset or a trim.
         offsets_sequence: Of the newest committed offset of any topic.
+        trims_sequence: Of the newest trim of any partition.
         closing: Nothing new is taken any more.
         partition_count, offset_groups: Partitions, and groups and consumers with committed offsets,
             of all topics together.
@@ -35,6 +36,7 @@ class Directory:
         self.catalog = store.catalog
         self.sequence = 0
         self.offsets_sequence = 0
+        self.trims_sequence = 0
         self.closing = False
         self.partition_count = 0
         self.offset_groups = 0

@@ -292,10 +292,16 @@ class Engine:
             self._following.wake(partition)
 
     def _refused(self, error: EngineError, client: Client) -> Outcome:
-        """A refusal may reveal what was changed last (a deleted topic, a committed offset, a
-        generation)."""
+        """A refusal may reveal what was changed last (a deleted topic, a committed offset, a log
+        start, a generation, what a producer wrote)."""
         directory = self._directory
-        newest = max(directory.sequence, directory.offsets_sequence, self._groups.sequence)
+        newest = max(
+            directory.sequence,
+            directory.offsets_sequence,
+            directory.trims_sequence,
+            self._groups.sequence,
+            self._idempotence.sequence,
+        )
         return self._waiting.answer(client, error.failure(), newest)
 
     def _dropped(self, partitions: list[Partition]) -> None:

@@ -71,6 +71,7 @@ class Idempotence:
     Attributes:
         duplicates: Records that were known already and not appended again.
         gaps, stale_epochs: Requests refused for them.
+        sequence: Of the newest change of any producer in the journal.
     """
 
     def __init__(self, options: EngineOptions, store: Store, directory: Directory) -> None:
@@ -83,6 +84,7 @@ class Idempotence:
         self.duplicates = 0
         self.gaps = 0
         self.stale_epochs = 0
+        self.sequence = 0
         known = [
             (producer.last_us, partition, name)
             for topic in directory.topics.values()
@@ -195,7 +197,7 @@ class Idempotence:
                 base + first,
                 timestamp_us,
             )
-            self._store.append(put)
+            self.sequence = self._store.append(put)
             # The same as Catalog.apply, without looking the partition up again.
             state = producers.get(name)
             if state is None or state.epoch != epoch:
@@ -250,7 +252,8 @@ class Idempotence:
         for name, producer in partition.state.producers.items():
             if producer.last_us < before_us:
                 del idlest[partition, name]
-        self._directory.apply(ProducersExpired(partition.topic_id, partition.number, before_us))
+        expired = ProducersExpired(partition.topic_id, partition.number, before_us)
+        self.sequence = self._directory.apply(expired)
 
 
 def runs_of(batch: RecordBatch) -> list[Run]:

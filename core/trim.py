@@ -53,5 +53,6 @@ class Trimming:
         if log_start_offset <= partition.state.log_start_offset:
             return False
         trimmed = Trimmed(partition.topic_id, partition.number, log_start_offset)
-        partition.start_sequence = self._directory.apply(trimmed)
+        directory = self._directory
+        partition.start_sequence = directory.trims_sequence = directory.apply(trimmed)
         return True

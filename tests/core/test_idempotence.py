@@ -22,7 +22,7 @@ from dragoman.core.calls import (
 )
 from dragoman.core.catalog import RANGES_MAX
 from dragoman.core.column import VarColumn
-from dragoman.core.error import ErrorCode
+from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.memory import MemoryStore
 from support.log import Log
 
@@ -112,6 +112,17 @@ def test_what_lies_before_the_session_s_first_sequence_is_never_called_a_duplica
     at(log, sent(5, b"e"))
     assert log.refused(once(sent(4, b"d"))).facts["expected"] == 6
     assert log.refused(once(sent(4, b"d", b"e", b"f"))).facts["got"] == 4
+
+
+@pytest.mark.parametrize(("sequence", "epoch"), [(9, 5), (3, 4)])
+def test_a_refusal_waits_for_the_records_that_it_tells_of(
+    log: Log, sequence: int, epoch: int
+) -> None:
+    log.hand(once(sent(1, b"a", b"b")))
+    refused = log.hand(once(sent(sequence, b"c", epoch=epoch)))
+    assert not refused.ready
+    log.flush()
+    assert isinstance(refused.reply, Failure)
 
 
 def test_a_lower_epoch_is_refused_and_told(log: Log) -> None:

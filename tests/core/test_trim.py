@@ -49,6 +49,25 @@ def test_what_is_deleted_already_is_deleted_well() -> None:
     assert log.engine.take_flush() is None
 
 
+def test_a_refusal_that_tells_the_log_start_waits_for_the_trim() -> None:
+    log = filled()
+    log.hand(DeleteRecords("t", 0, 3))
+    refused = log.hand(Fetch("t", 0, 1, strict=True))
+    assert not refused.ready
+    log.flush()
+    assert isinstance(refused.reply, Failure)
+    assert refused.reply.facts["earliest"] == 3
+
+
+def test_a_description_waits_for_the_trim_that_it_shows() -> None:
+    log = filled()
+    log.hand(DeleteRecords("t", 0, 3))
+    described = log.hand(DescribeTopic("t"))
+    assert not described.ready
+    log.flush()
+    assert described.ready
+
+
 def test_the_reply_waits_for_the_trim_also_for_one_that_another_made() -> None:
     log = filled()
     first = log.hand(DeleteRecords("t", 0, 3))
