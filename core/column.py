@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-type_code_int32 = "i"
-type_code_int64 = "q"
-
 Buffer = bytes | bytearray | memoryview
 if TYPE_CHECKING:
     Int32s = array[int] | memoryview

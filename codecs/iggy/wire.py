@@ -144,7 +144,6 @@ TOPICS = ToEnd(TOPIC)
 STREAM_DETAILS = Struct("stream" / STREAM, "topics" / TOPICS)
 TOPIC_DETAILS = Struct("topic" / TOPIC, "partitions" / ToEnd(PARTITION))
 OFFSET_INFO = Struct("partition" / Int32ul, "current_offset" / Int64ul, "stored_offset" / Int64ul)
-POLLED_HEAD = Struct("partition" / Int32ul, "current_offset" / Int64ul, "count" / Int32ul)
 POLLED_MESSAGE = Struct(
     "offset" / Int64ul,
     "state" / Int8ul,
