@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from dragoman.core.calls import (
     CreateGroup,
     CreateNamespace,
     CreateTopic,
+    DeleteGroup,
     DeleteNamespace,
     DeleteTopic,
     DescribeGroup,
@@ -22,6 +24,7 @@ from dragoman.core.calls import (
     JoinGroup,
     LeaveGroup,
     ListGroups,
+    RemovePartitions,
     RenameNamespace,
     SyncGroup,
     UpdateTopic,
@@ -41,6 +44,8 @@ from support.store import small_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from dragoman.core.calls import Request
 
 BOUND = Client(7, "iggy")
 
@@ -345,3 +350,41 @@ def test_the_journal_holds_the_whole_group(log: Log) -> None:
         3,
         [["a", "test", 10_000_000, False], ["b", "test", 10_000_000, False]],
     )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_is_asked_the_catalog_knows_the_groups_as_they_are(seed: int) -> None:
+    log = Log()
+    random = Random(seed)
+    clients = [Client(number, "iggy") for number in range(4)]
+    for _ in range(500):
+        topic, group, member = random.choice("abc"), random.choice("gh7"), random.choice("uvwx")
+        assignor = random.choice((None, Assignor.RANGE))
+        requests: list[Request] = [
+            JoinGroup(topic, group, member, assume_partitions=3, assignor=assignor),
+            JoinGroup(topic, group, member, bound=True, must_exist=True),
+            LeaveGroup(topic, group, member, None),
+            CreateGroup(topic, group, random.randrange(3)),
+            DeleteGroup(topic, group),
+            CommitOffset(topic, group, ((0, 1),)),
+            CreateTopic(topic, random.randrange(4)),
+            AddPartitions(topic, 1),
+            RemovePartitions(topic, 1),
+            UpdateTopic(topic, name=random.choice("abc")),
+            DeleteTopic(topic),
+        ]
+        client = random.choice(clients)
+        log.hand(random.choice(requests), client)
+        if random.random() < 0.1:
+            log.engine.disconnected(client, log.now)
+        log.flush()
+        shown = log.ask(ListGroups(None)).groups
+        kept = log.store.catalog.groups
+        assert {(g.topic, g.name, g.generation, len(g.members)) for g in shown} == {
+            (topic, name, state.generation, len(state.members))
+            for (_, topic), states in kept.items()
+            for name, state in states.items()
+        }
+        for one in (one for one in shown if one.members):
+            owned = [partition for each in one.members for partition in each.partitions]
+            assert sorted(owned) == list(range(one.partition_count))
