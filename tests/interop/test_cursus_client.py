@@ -205,10 +205,14 @@ def test_what_a_consumer_died_with_is_read_by_the_next_of_its_group(
     with Driver(client, CONSUME, **asked) as first:
         heard = [first.step() for _ in range(1 + RECORDS // 4)]
         first.kill()
-    handled = {step["value"] for step in records_in(heard)}
-    asked |= {"known": [*handled], "pause_s": 0}
-    later = {step["value"] for step in records_in(drive(client, CONSUME, **asked))}
-    assert handled | later == {f"value-{n}" for n in range(RECORDS)}
+    known = {step["value"] for step in records_in(heard)}
+    # The dead member keeps its partitions until its session ends. 0.1.1 then hears that it should
+    # join again; 0.1.0 listens to no heartbeat's reply, so that the next one after it has them.
+    for _ in range(2):
+        if len(known) < RECORDS:
+            asked |= {"known": [*known], "pause_s": 0, "patience_s": 13}
+            known |= {step["value"] for step in records_in(drive(client, CONSUME, **asked))}
+    assert known == {f"value-{n}" for n in range(RECORDS)}
 
 
 @pytest.mark.parametrize("face", FACES)
