@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from dragoman.core.place import Place
     from dragoman.core.waiting import Waiting
 
-MEMBER_CHARACTERS_MAX = 1024
+MEMBER_CHARACTERS_MAX = 255
 """Longer than any client makes a member's id; each is held as long as its member."""
 SESSION_TIMEOUT_MAX_US = 7 * 86_400_000_000
 """A member that is not heard of for a week is gone, whatever it asked for."""

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+RECORD_BYTES_MAX = 60 * 1024 * 1024
+"""What `record_bytes_max` can be: the largest frames are 64 MiB, and a record that fits in none
+could be written but not read."""
+
+_MAY_BE_ZERO = frozenset(
+    (
+        *("dedupe_entries_max", "replica_lag_max", "retention_ms", "retention_bytes"),
+        *("tombstone_ms", "long_poll_max_us"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +66,21 @@ class EngineOptions:
     retention_check_us: int = 5_000_000
     tombstone_ms: int = 86_400_000
     long_poll_max_us: int = 300_000_000
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if value < 0:
+                raise ValueError(f"{option.name} must not be below 0, as {value} is")
+            if not value and option.name not in _MAY_BE_ZERO:
+                raise ValueError(f"{option.name} must be above 0")
+        if self.record_bytes_max > RECORD_BYTES_MAX:
+            raise ValueError(
+                f"record_bytes_max must be at most {RECORD_BYTES_MAX}, not {self.record_bytes_max}: "
+                "a larger record fits in no reply"
+            )
+        if self.in_sync_min > self.replication_factor:
+            raise ValueError(
+                f"in_sync_min must be at most replication_factor, {self.replication_factor}, not "
+                f"{self.in_sync_min}: acks=all would wait in vain for ever"
+            )

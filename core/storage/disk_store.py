@@ -27,6 +27,7 @@ from dragoman.core.storage.flush import (
     PendingChange,
     build_group,
     due_items,
+    weight,
 )
 from dragoman.core.storage.journal import Journal
 from dragoman.core.storage.layout import Layout
@@ -149,7 +150,9 @@ class DiskStore:
         if self._takes_nothing:
             raise self._refusal()
         self._sequence = sequence = self._sequence + 1
-        self._pending.append(PendingChange(sequence, change))
+        size = weight(change)
+        self._pending_bytes += size
+        self._pending.append(PendingChange(sequence, change, size))
         if isinstance(change, _STRUCTURAL):
             made, dropped = self._table.apply(change, sequence)
             self._checkpointer.changed(change, sequence, made, dropped)

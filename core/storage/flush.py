@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.core.batch import RecordBatch, encode_batch
-from dragoman.core.change import GroupPut, OffsetPut, ProducerPut
+from dragoman.core.change import GroupPut, OffsetPut, ProducerPut, TopicPut
 from dragoman.core.interface import WorkLane
 from dragoman.core.join import can_join, join_batches
 from dragoman.core.storage.group import HEADER_BYTES, batch_entry, change_entry, encode_group
@@ -30,6 +30,8 @@ JOINED_RECORDS_MAX = 64
 """A batch of more records stays as it is: joining costs by the record, keeping by the batch."""
 SMALL_BYTES_MAX = 64 * 1024
 """A batch larger than this stays as it is."""
+_MEMBER_BYTES, _TIME_BYTES = 40, 17
+"""What a member beside its id, and a partition's time of making, take at rest."""
 _PASSED = frozenset((OffsetPut, GroupPut, ProducerPut))
 """Changes that a run of neighbouring batches may pass: they say nothing about files."""
 
@@ -43,10 +45,11 @@ class PendingBatch(NamedTuple):
 
 
 class PendingChange(NamedTuple):
-    """A change that waits for a flush."""
+    """A change that waits for a flush; `nbytes` where it may be large."""
 
     sequence: int
     change: Change
+    nbytes: int = 0
 
 
 class Write(NamedTuple):
@@ -115,8 +118,8 @@ class Group:
 def due_items(
     pending: Collection[PendingBatch | PendingChange], nbytes: int, bytes_max: int
 ) -> list[PendingBatch | PendingChange]:
-    """What the next group takes: all that is pending, or as much as a group may hold; it ends
-    before a batch.
+    """What the next group takes: all that is pending, or as much as a group may hold. What a batch
+    says of its producer stays in its group.
 
     Args:
         nbytes: Of everything that is pending.
@@ -126,12 +129,19 @@ def due_items(
     items: list[PendingBatch | PendingChange] = []
     total = 0
     for item in pending:
-        if type(item) is PendingBatch:
-            total += item.nbytes
-            if total > bytes_max and items:
-                break
+        total += item.nbytes
+        is_about_batch = type(item) is PendingChange and type(item.change) is ProducerPut
+        if total > bytes_max and items and not is_about_batch:
+            break
         items.append(item)
     return items
+
+
+def weight(change: Change) -> int:
+    """About how many bytes a change takes where it may take many, else 0."""
+    if type(change) is GroupPut:
+        return sum([len(str(member[0])) + _MEMBER_BYTES for member in change.members])
+    return _TIME_BYTES * len(change.partition_created_us) if type(change) is TopicPut else 0
 
 
 def build_group(items: Sequence[PendingBatch | PendingChange]) -> Group:
@@ -140,7 +150,7 @@ def build_group(items: Sequence[PendingBatch | PendingChange]) -> Group:
     runs: dict[PartitionLog, list[RecordBatch]] = {}
     sizes: dict[PartitionLog, int] = {}
     for item in items:
-        if type(item) is PendingBatch:
+        if isinstance(item, PendingBatch):
             log, batch, size = item
             group.nbytes += size
             group.batches += 1
@@ -155,7 +165,8 @@ def build_group(items: Sequence[PendingBatch | PendingChange]) -> Group:
             runs[log] = [batch]
             sizes[log] = size if small else JOINED_BYTES_MAX
             continue
-        sequence, change = item  # type: ignore[misc]
+        sequence, change, nbytes = item
+        group.nbytes += nbytes
         if type(change) not in _PASSED:
             for log, run in runs.items():
                 group.add_batch(log, join_batches(run))

@@ -12,6 +12,8 @@ from dragoman.core.storage.flush import (
     PendingBatch,
     PendingChange,
     build_group,
+    due_items,
+    weight,
 )
 from dragoman.core.storage.log import PartitionLog
 
@@ -52,6 +54,28 @@ def test_a_committed_offset_does_not_part_neighbours() -> None:
 def test_nothing_moves_across_a_change_of_what_exists() -> None:
     group = build_group([pending(LOG, 0), PendingChange(2, TRIM), pending(LOG, 1)])
     assert group.folds == [Appended(1, 0, 1, 0), TRIM, Appended(1, 0, 2, 1)]
+
+
+def change(sequence: int, what: ch.Change) -> PendingChange:
+    return PendingChange(sequence, what, weight(what))
+
+
+def test_changes_that_take_much_room_fill_a_group_as_batches_do() -> None:
+    members: list[list[str | int | bool]] = [["m" * 255, "v1", 1, False]] * 100
+    large = change(1, ch.GroupPut(1, "t", "g", 1, 1, "range", 1, members))
+    assert large.nbytes >= 25_500
+    assert change(1, COMMIT).nbytes == 0
+    items = [large] * 5
+    assert len(due_items(items, 5 * large.nbytes, 3 * large.nbytes)) == 3
+    assert build_group(items).nbytes == 5 * large.nbytes
+
+
+def test_a_group_never_ends_between_a_batch_and_what_it_says_of_its_producers() -> None:
+    said = change(0, ch.ProducerPut(1, 0, "p", 1, 0, 0, 0, 0))
+    items = [pending(LOG, 0), said, said, pending(LOG, 1), said]
+    size = items[0].nbytes
+    assert due_items(items, 2 * size, size) == items[:3]
+    assert due_items(items[:3], 2 * size, 1) == items[:3]
 
 
 def test_a_segment_is_given_the_bytes_that_the_journal_was_given() -> None:
