@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?= ./data
 
-.PHONY: help serve test lint format bench crash simulation fuzz kernels interop interop-build clean
+.PHONY: help serve test lint format bench crash simulation fuzz mutants kernels interop interop-build clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -69,6 +69,9 @@ simulation: $(VENV)/.test ## The long form of the simulation: 50,000 runs of 200
 fuzz: $(VENV)/.test ## The long form of the fuzz tests: 1,000,000 inputs a dialect (about an hour)
 	FUZZ_INPUTS=$${FUZZ_INPUTS:-1000000} FUZZ_LIVE_INPUTS=$${FUZZ_LIVE_INPUTS:-50000} \
 		$(BIN)/python -m pytest tests/fuzz -o timeout=0
+
+mutants: $(VENV)/.test ## Break the engine on purpose, one way after another, and see the tests notice (minutes)
+	$(BIN)/python tests/mutants/catch.py
 
 interop: $(VENV)/.test ## Drive published clients against the gateway
 	$(BIN)/python -m pytest -m interop tests/interop
