@@ -76,8 +76,8 @@ class EngineOptions:
                 raise ValueError(f"{option.name} must be above 0")
         if self.record_bytes_max > RECORD_BYTES_MAX:
             raise ValueError(
-                f"record_bytes_max must be at most {RECORD_BYTES_MAX}, not {self.record_bytes_max}: "
-                "a larger record fits in no reply"
+                f"record_bytes_max must be at most {RECORD_BYTES_MAX}, not "
+                f"{self.record_bytes_max}: a larger record fits in no reply"
             )
         if self.in_sync_min > self.replication_factor:
             raise ValueError(

@@ -203,3 +203,30 @@ def test_what_all_connections_share_is_read_in_human_units(tmp_path: Path) -> No
 def test_budgets_that_cannot_work_are_refused(tmp_path: Path, key: str, value: str) -> None:
     with pytest.raises(ConfigError, match="server"):
         load(tmp_path, "", **{f"server__{key}": value})
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("in_sync_min = 0", "engine: in_sync_min must be above 0"),
+        ("in_sync_min = 4", "in_sync_min must be at most replication_factor, 3, not 4"),
+        ("replication_factor = 0", "replication_factor must be above 0"),
+        ("record_bytes_max = 0", "record_bytes_max must be above 0"),
+        ("record_bytes_max = '100MiB'", "record_bytes_max must be at most 62914560"),
+        ("group_members_max = 0", "group_members_max must be above 0"),
+        ("retention_check = 0", "retention_check_us must be above 0"),
+    ],
+)
+def test_an_engine_that_could_serve_nobody_is_refused(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load(tmp_path, f"[engine]\n{text}\n")
+    assert sentence in str(refused.value)
+
+
+def test_zero_turns_off_what_an_engine_can_do_without(tmp_path: Path) -> None:
+    names = ("dedupe_entries_max", "replica_lag_max", "retention_ms", "retention_bytes")
+    text = "".join(f"{name} = 0\n" for name in (*names, "tombstone_ms", "long_poll_max_us"))
+    engine = load(tmp_path, f"[engine]\n{text}").engine
+    assert [getattr(engine, name) for name in names] == [0, 0, 0, 0]
