@@ -8,8 +8,9 @@ state. The steps, each of which must have succeeded before the next::
     sync its directory -> remove catalogs before the previous one -> remove files no longer named
 
 A file that the last catalog names is therefore never removed before a later catalog without it
-stands; one that compaction replaced, not before two do. If a step fails the store is fenced and
-nothing is freed; only a full disk before the catalog stands may be waited out.
+stands; one that compaction replaced and the previous catalog names, not before two do. If a step
+fails the store is fenced and nothing is freed; only a full disk before the catalog stands may be
+waited out.
 """
 
 from __future__ import annotations
@@ -77,9 +78,11 @@ class Doomed(NamedTuple):
 class Retired(NamedTuple):
     """Files that a pass of compaction replaced: the catalog of `sequence` is the first without
     them. They are removed once the one before it is gone too, because no replay makes up for
-    them."""
+    them; at once where that one does not name them either, since the pass `number` that wrote them
+    came later."""
 
     sequence: int
+    number: int
     directory: str
     paths: list[str]
 
@@ -92,6 +95,8 @@ class CheckpointState:
         catalog: The state that the newest catalog file holds.
         rows: The files that it names.
         sequence, previous_sequence: Of the newest catalog file, and of the one before it.
+        number, previous_number: No pass after this one wrote a file that they name. Where nothing
+            is appended, pass after pass goes into a catalog file of the same sequence.
     """
 
     def __init__(
@@ -101,8 +106,10 @@ class CheckpointState:
         *,
         sequence: int,
         previous_sequence: int,
+        number: int,
         retired: list[Retired],
     ) -> None:
+        self.number = self.previous_number = number
         self.retired = retired
         self.catalog = catalog
         self.rows = rows
@@ -211,6 +218,9 @@ class Checkpoint:
         )
         if self.sequence != state.sequence:
             state.previous_sequence, state.sequence = state.sequence, self.sequence
+            state.previous_number = state.number
+        for row in self._updates:
+            state.number = max([state.number, *[segment.number for segment in row.segments]])
         self.freed = state.previous_sequence
 
     def _remove(self) -> None:
@@ -222,7 +232,12 @@ class Checkpoint:
         state = self._state
         kept = []
         for retired in state.retired:
-            if retired.sequence <= state.previous_sequence or retired.directory in dropped:
+            is_unnamed = (
+                retired.sequence <= state.previous_sequence
+                or retired.number > state.previous_number
+                or retired.directory in dropped
+            )
+            if is_unnamed:
                 self._remove_files(retired.paths)
             else:
                 kept.append(retired)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from dragoman.core.change import Trimmed
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from dragoman.core.storage.layout import Layout
     from dragoman.core.storage.log import LogTable, PartitionLog
     from dragoman.core.storage.options import StorageOptions
+    from dragoman.core.storage.segment import Segment
     from dragoman.core.storage.visible import Ends, Place
     from dragoman.core.storage.writer import SegmentWriter
 
@@ -68,7 +71,7 @@ class Checkpointer:
         self._changed: dict[LogKey, PartitionLog] = {}
         self._dropped: list[tuple[int, PartitionLog]] = []
         self._trims: list[tuple[int, PartitionLog, int]] = []
-        self._replaced: list[tuple[PartitionLog, list[str]]] = []
+        self._replaced: list[tuple[PartitionLog, list[Segment]]] = []
         self._made_topic = False
         self._journal_bytes = 0
         self._since_us: int | None = None
@@ -105,10 +108,10 @@ class Checkpointer:
                 self._trims.append((sequence, trimmed, trimmed.log_start))
                 self.revealed(trimmed, max(self._watermarks[trimmed], trimmed.log_start))
 
-    def replaced(self, log: PartitionLog, paths: list[str]) -> None:
+    def replaced(self, log: PartitionLog, segments: list[Segment]) -> None:
         """Compaction put other segments in the place of these, which lie on disk durably."""
         self._changed[log_key(log)] = log
-        self._replaced.append((log, paths))
+        self._replaced.append((log, segments))
 
     def revealed(self, log: PartitionLog, end: int) -> None:
         """Records below `end` may be seen."""
@@ -211,7 +214,11 @@ class Checkpointer:
                 continue
             doomed.append(Doomed(log, [segment.path for segment in log.segments], True))
             self._changed.pop(log_key(log), None)
-        retired = [Retired(sequence, log.directory, paths) for log, paths in self._replaced]
+        retired = [
+            Retired(sequence, number, log.directory, [segment.path for segment in written])
+            for log, segments in self._replaced
+            for number, written in groupby(segments, attrgetter("number"))
+        ]
         self._replaced = []
         updates = [log_row(log) for log in self._changed.values() if log.born <= sequence]
         self._changed = {k: log for k, log in self._changed.items() if log.born > sequence}

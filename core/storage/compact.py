@@ -188,7 +188,7 @@ class Compactor:
         log.cold = ColdBatches()
         log.oldest = (-1, 0)
         self._evicting = (log, rest[-1].next_offset)
-        self._checkpointer.replaced(log, [segment.path for segment in rest])
+        self._checkpointer.replaced(log, rest)
         self.passes += 1
         self.records_dropped += running.dropped
         self.bytes_freed += sum([s.size for s in rest]) - sum([s.size for s in made])

@@ -26,6 +26,7 @@ from dragoman.core.storage.catalog_file import (
     write_catalog,
 )
 from dragoman.core.storage.checkpoint import CheckpointState, Retired, log_key, log_row
+from dragoman.core.storage.compact import NUMBERS
 from dragoman.core.storage.error import StorageError
 from dragoman.core.storage.flush import Appended
 from dragoman.core.storage.fold import apply_fold
@@ -385,6 +386,7 @@ class _Rebuild:
             rows,
             sequence=replay.sequence,
             previous_sequence=previous,
+            number=(replay.incarnation + 1) * NUMBERS,
             retired=retired,
         )
 
@@ -407,7 +409,7 @@ class _Rebuild:
                 and segment.next_offset > log.log_start
             ]
             if paths:
-                retired.append(Retired(sequence, log.directory, paths))
+                retired.append(Retired(sequence, 0, log.directory, paths))
         return retired
 
     def _remove_unnamed(self, retired: list[Retired]) -> None:

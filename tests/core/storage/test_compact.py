@@ -11,12 +11,13 @@ import pytest
 from dragoman.core import change as ch
 from dragoman.core.column import VarColumn
 from dragoman.core.interface import WorkLane
-from dragoman.core.storage.catalog_file import catalog_sequences
+from dragoman.core.storage.catalog_file import catalog_sequences, read_catalog
 from dragoman.core.storage.compact import REST_US
 from dragoman.core.storage.compaction import CompactWork
 from dragoman.core.storage.layout import Layout
 from dragoman.core.storage.outside import OutsideLog
 from dragoman.core.storage.reading import SegmentRead
+from dragoman.core.storage.segment import segment_name
 from dragoman.core.storage.verify import verify
 from dragoman.simulation.disk import SimDisk
 from support.keyed import Keyed, Row, read_rows
@@ -270,6 +271,31 @@ def test_old_files_stay_until_no_catalog_names_them() -> None:
     keyed.driven.change(ch.OffsetPut(1, "group", "g", 0, 1))
     keyed.driven.advance(31)
     assert not set(plain[:-1]) & set(files(disk))
+
+
+def test_passes_of_a_log_that_rests_leave_no_files_but_those_that_a_catalog_names() -> None:
+    disk = SimDisk()
+    keyed = filled(disk, keys=60, compact_keys_max=6)
+    for _ in range(12):
+        keyed.driven.settle()
+        keyed.compact()
+        keyed.driven.advance(31)
+    assert passes(keyed) == (12, 0)
+    layout = Layout("data")
+    sequences = catalog_sequences(disk, layout)
+    named = {
+        segment_name(segment.base, segment.number)
+        for sequence in sequences
+        for row in read_catalog(disk, layout, sequence).logs
+        for segment in row.segments
+        if row.partition == 0
+    }
+    assert set(files(disk)) <= named | {segment_name(keyed.store._logs[1, 0].segments[-1].base)}
+    crashed = disk.crashed(None)
+    crashed.damage(f"data/catalog/{max(sequences)}.json", lambda data: data.__setitem__(5, 0))
+    fallen_back = Driven(crashed)
+    assert [line for line in fallen_back.store.damage if "catalog" not in line] == []
+    assert len(read_rows(fallen_back.store)) == len(keyed.rows[0])
 
 
 def test_a_trim_while_a_pass_runs_cuts_its_result() -> None:
