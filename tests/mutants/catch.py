@@ -20,6 +20,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -112,12 +113,12 @@ def applies(mutant: Mutant, tree: Path = ROOT, *, check: bool = True) -> str:
     return done.stderr.strip() if done.returncode else ""
 
 
-def catch(mutant: Mutant) -> Verdict:
-    """Applies the mutant to a copy of the tree and runs its tests there."""
+def catch(mutant: Mutant, source: Path) -> Verdict:
+    """Applies the mutant to a copy of the source and runs its tests there."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="dragoman-mutant-") as place:
         tree = Path(place).resolve() / "tree"
-        _copy(tree)
+        shutil.copytree(source, tree, symlinks=True)
         if complaint := applies(mutant, tree, check=False):
             return Verdict(mutant, False, f"the patch does not apply: {complaint}", 0.0)
         try:
@@ -129,11 +130,11 @@ def catch(mutant: Mutant) -> Verdict:
     return Verdict(mutant, caught, how if caught else _end(done), time.monotonic() - began)
 
 
-def unsound(mutant: Mutant) -> str:
+def unsound(mutant: Mutant, source: Path) -> str:
     """What is wrong with a mutant's tests where nothing is broken; empty where they pass."""
     with tempfile.TemporaryDirectory(prefix="dragoman-mutant-") as place:
         tree = Path(place).resolve() / "tree"
-        _copy(tree)
+        shutil.copytree(source, tree, symlinks=True)
         ours = [sys.executable, "-c", OURS]
         done = subprocess.run(
             ours, cwd=tree, env=_environment(tree, mutant), capture_output=True, text=True
@@ -172,7 +173,8 @@ def _pytest(tree: Path, mutant: Mutant) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(command, running.returncode, said)
 
 
-def _copy(tree: Path) -> None:
+def copy(tree: Path) -> None:
+    """Copies what git knows of, or would, as it stands; later edits change no mutant's verdict."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -203,25 +205,34 @@ def _end(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def main() -> int:
-    """Catches the mutants that the command line names, or all; prints a table as they end."""
+    """Catches the mutants that the command line names, or all."""
     chosen = mutants(sys.argv[1:])
+    with tempfile.TemporaryDirectory(prefix="dragoman-mutants-") as place:
+        source = Path(place) / "source"
+        copy(source)
+        return tabulate(chosen, source)
+
+
+def tabulate(chosen: list[Mutant], source: Path) -> int:
+    """Looks whether the tests pass on the source, then prints a row a mutant as they end."""
     width = max([len(mutant.name) for mutant in chosen], default=0)
     survived = 0
     by_tests = {(mutant.tests, *sorted(mutant.environment.items())): mutant for mutant in chosen}
+    looks = list(by_tests.values())
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for mutant, problem in zip(
-            by_tests.values(), pool.map(unsound, by_tests.values()), strict=True
-        ):
+        problems = pool.map(partial(unsound, source=source), looks)
+        for mutant, problem in zip(looks, problems, strict=True):
             if problem:
                 print(f"the tests of {mutant.name} fail without it: {problem}")
+                pool.shutdown(cancel_futures=True)
                 return 1
-        print(f"{len(by_tests)} sets of tests pass where nothing is broken", flush=True)
-        for verdict in pool.map(catch, chosen):
+        print(f"{len(looks)} sets of tests pass where nothing is broken", flush=True)
+        for verdict in pool.map(partial(catch, source=source), chosen):
             survived += not verdict.caught
             word = "caught  " if verdict.caught else "SURVIVED"
             name, rule = verdict.mutant.name, verdict.mutant.rule
-            print(f"{name:{width}}  {rule:4} {word} {verdict.seconds:5.0f} s  {verdict.how}")
-            sys.stdout.flush()
+            row = f"{name:{width}}  {rule:4} {word} {verdict.seconds:5.0f} s  {verdict.how}"
+            print(row, flush=True)
     print(f"{len(chosen) - survived} of {len(chosen)} caught")
     return 1 if survived else 0
 

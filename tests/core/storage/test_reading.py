@@ -7,7 +7,7 @@ from dragoman.core.column import VarColumn
 from dragoman.core.storage.log import PartitionLog
 from dragoman.core.storage.reading import ColdCache, SegmentRead
 from dragoman.simulation.disk import SimDisk
-from support.store import Driven, read_all
+from support.store import Driven, read_all, read_at
 
 
 def batches(first: int, count: int) -> list[RecordBatch]:
@@ -68,13 +68,13 @@ def test_the_oldest_go_when_the_budget_is_passed() -> None:
 def test_an_index_that_lies_is_made_again() -> None:
     disk = SimDisk()
     disk.caches_reads = False
-    driven = Driven(disk)
+    driven = Driven(disk, segment_bytes=1 << 20)
     driven.topic()
     for n in range(200):
         driven.produce([b"%d" % n * 30])
         driven.settle()
     driven.stop()
-    again = Driven(disk, cold_bytes_max=1)
+    again = Driven(disk, segment_bytes=1 << 20, cold_bytes_max=1)
     log = again.store._logs[1, 0]
     segment = log.segments[0]
     assert segment.index is None
@@ -89,5 +89,10 @@ def test_an_index_that_lies_is_made_again() -> None:
     from dragoman.core.batch import place_seed
 
     disk.write(data, [segment.index.to_bytes(place_seed(1, 0, 0))], 0)
+    bases = list(segment.index.bases)
+    assert len(bases) > 1
+    for base in bases:
+        segment.index = None
+        assert read_at(again.store, 1, 0, base, 1)[0].base_offset == base
     segment.index = None
     assert read_all(again.store) == driven.written[1, 0]

@@ -91,6 +91,50 @@ def test_a_damaged_newest_catalog_falls_back_on_the_one_before() -> None:
     assert previous in catalog_sequences(disk, LAYOUT)
 
 
+def test_what_the_catalog_before_needs_is_not_written_over_by_the_life_after_a_start() -> None:
+    disk = SimDisk()
+    small = {"journal_file_bytes": 16384, "journal_first_bytes": 4096, "journal_files_max": 16}
+    driven = Driven(disk, **small)
+    driven.topic()
+    driven.settle()
+    for _ in range(2):
+        for n in range(6):
+            driven.produce([b"%d" % n * 200])
+            driven.settle()
+        driven.advance(31)
+    newest, previous = catalog_sequences(disk, LAYOUT)
+    assert driven.store.revealed_sequence == newest > previous
+    life = disk.killed()
+    heir = Driven(life, **small)
+    heir.written[1, 0] = driven.written[1, 0]
+    for n in range(6):
+        heir.produce([b"heir %d" % n * 200])
+        heir.settle()
+    disk = life.killed()
+    assert catalog_sequences(disk, LAYOUT) == [newest, previous]
+    disk.file(f"data/catalog/{newest}.json")[10] ^= 1
+    again = Driven(disk, **small)
+    assert f"catalog/{newest}.json" in again.store.damage[0]
+    assert read_all(again.store) == heir.written[1, 0]
+
+
+def test_a_partition_that_was_made_again_keeps_what_is_written_to_it() -> None:
+    disk = SimDisk()
+    driven = Driven(disk)
+    driven.topic(partitions=2)
+    driven.produce([b"of the first life"], partition=1)
+    driven.settle()
+    driven.topic(partitions=1)
+    driven.topic(partitions=2)
+    driven.written[1, 1] = []
+    driven.produce([b"of the second"], partition=1)
+    driven.settle()
+    driven.advance(31)
+    again = Driven(disk.crashed())
+    assert again.store.damage == []
+    assert read_all(again.store, partition=1) == [b"of the second"]
+
+
 def test_a_directory_without_a_catalog_is_refused_and_left_alone() -> None:
     disk, _ = crashed()
     for sequence in catalog_sequences(disk, LAYOUT):
