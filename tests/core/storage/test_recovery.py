@@ -107,7 +107,7 @@ def test_what_the_catalog_before_needs_is_not_written_over_by_the_life_after_a_s
     life = disk.killed()
     heir = Driven(life, **small)
     heir.written[1, 0] = driven.written[1, 0]
-    for n in range(6):
+    for n in range(8):
         heir.produce([b"heir %d" % n * 200])
         heir.settle()
     disk = life.killed()
