@@ -131,6 +131,8 @@ def test_a_follow_that_is_interrupted_says_nothing(wired: WiredServer) -> None:
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # A shell starts what runs in its background deaf to interrupts, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout is not None
     assert process.stdout.readline()
