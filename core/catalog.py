@@ -8,7 +8,7 @@ and recovery. The same changes in the same order give the same catalog.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 from dragoman.core import change as ch
 from dragoman.core.name import DEFAULT_NAMESPACE, DEFAULT_NAMESPACE_NUMBER
@@ -16,6 +16,8 @@ from dragoman.core.name import DEFAULT_NAMESPACE, DEFAULT_NAMESPACE_NUMBER
 if TYPE_CHECKING:
     from dragoman.core.change import Change
 
+
+K = TypeVar("K")
 
 RANGES_MAX = 16
 """Runs of appended sequences that are remembered of one producer; a producer that writes alone has
@@ -48,6 +50,14 @@ class ProducerState:
         ranges.append((first, last, base_offset))
         del ranges[:-RANGES_MAX]
         self.last_us = timestamp_us
+
+
+def put_producer(producers: dict[K, ProducerState], key: K, put: ch.ProducerPut) -> None:
+    """A producer, known by `key`, appended; a new epoch begins it anew."""
+    state = producers.get(key)
+    if state is None or state.epoch != put.epoch:
+        state = producers[key] = ProducerState(put.epoch, 0)
+    state.add(put.first_sequence, put.last_sequence, put.base_offset, put.timestamp_us)
 
 
 @dataclass(slots=True)
@@ -191,12 +201,7 @@ class Catalog:
         state = self.partition(change.topic_id, change.partition)
         if state is None:
             return
-        producer = state.producers.get(change.producer)
-        if producer is None or producer.epoch != change.epoch:
-            producer = state.producers[change.producer] = ProducerState(change.epoch, 0)
-        producer.add(
-            change.first_sequence, change.last_sequence, change.base_offset, change.timestamp_us
-        )
+        put_producer(state.producers, change.producer, change)
 
     def _drop_group(self, change: ch.GroupDropped) -> None:
         home = (change.namespace_number, change.topic)

@@ -95,14 +95,7 @@ class Coordinator:
     def join(self, request: JoinGroup, client: Client, now: Now) -> Outcome:
         """Makes a member of the asker, or tells a member what it owns."""
         groups = self._groups
-        place = find(
-            self._directory,
-            groups,
-            request.namespace,
-            request.topic,
-            request.group,
-            request.group_number,
-        )
+        place = self._place(request, request.group_number)
         checked_group(place.name)
         member_id = _checked_member(request.member)
         count = self._count_to_deal(request, place)
@@ -160,15 +153,7 @@ class Coordinator:
     def leave(self, request: LeaveGroup, client: Client, now: Now) -> Outcome:
         """Gives up membership; the group and its offsets stay."""
         numbered = bool(request.group_number)
-        place = find(
-            self._directory,
-            self._groups,
-            request.namespace,
-            request.topic,
-            request.group,
-            request.group_number,
-            lenient=not numbered,
-        )
+        place = self._place(request, request.group_number, lenient=not numbered)
         if numbered and place.home is None:
             # Where groups have numbers none forms before its topic, so that is what is missing.
             self._directory.topic(request.namespace, request.topic)
@@ -190,15 +175,7 @@ class Coordinator:
             EngineError: UNKNOWN_GROUP, GROUP_TOPIC_MISMATCH, STALE_GENERATION, UNKNOWN_MEMBER,
                 NOT_OWNER.
         """
-        place = find(
-            self._directory,
-            self._groups,
-            request.namespace,
-            request.topic,
-            request.group,
-            request.group_number,
-            lenient=True,
-        )
+        place = self._place(request, request.group_number, lenient=True)
         group = self._fenced(place, request.member, request.generation, Event.COMMIT, now)[0]
         own = group.members[request.member].partitions
         for partition, _ in request.offsets:
@@ -259,15 +236,18 @@ class Coordinator:
 
     # ---------------------------------------------------------------- parts
 
+    def _place(
+        self,
+        request: JoinGroup | SyncGroup | Heartbeat | LeaveGroup | CommitOffset,
+        number: int = 0,
+        *,
+        lenient: bool = False,
+    ) -> Place:
+        namespace, topic, group = request.namespace, request.topic, request.group
+        return find(self._directory, self._groups, namespace, topic, group, number, lenient=lenient)
+
     def _heard(self, request: SyncGroup | Heartbeat, now: Now) -> tuple[Group, Member]:
-        place = find(
-            self._directory,
-            self._groups,
-            request.namespace,
-            request.topic,
-            request.group,
-            lenient=True,
-        )
+        place = self._place(request, lenient=True)
         group = self._fenced(place, request.member, request.generation, Event.HEAR, now)[0]
         member = group.members[request.member]
         self._groups.hear(group, member, now)

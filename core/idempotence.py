@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import islice, repeat, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from dragoman.core.catalog import RANGES_MAX, ProducerState
+from dragoman.core.catalog import RANGES_MAX, put_producer
 from dragoman.core.change import ProducerPut, ProducersExpired
 from dragoman.core.error import EngineError, ErrorCode
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dragoman.core.batch import RecordBatch
+    from dragoman.core.catalog import ProducerState
     from dragoman.core.clock import Now
     from dragoman.core.directory import Directory
     from dragoman.core.options import EngineOptions
@@ -199,10 +200,7 @@ class Idempotence:
             )
             self.sequence = self._store.append(put)
             # The same as Catalog.apply, without looking the partition up again.
-            state = producers.get(name)
-            if state is None or state.epoch != epoch:
-                state = producers[name] = ProducerState(epoch, 0)
-            state.add(sequence, put.last_sequence, put.base_offset, timestamp_us)
+            put_producer(producers, name, put)
 
     def dropped(self, partitions: Iterable[Partition]) -> None:
         """These partitions are gone, and their producers with them."""

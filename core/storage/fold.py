@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dragoman.core.catalog import ProducerState
+from dragoman.core.catalog import ProducerState, put_producer
 from dragoman.core.change import GroupPut, OffsetPut, ProducerPut
 from dragoman.core.storage.flush import Appended
 
@@ -49,7 +49,8 @@ class Folding:
                 key = (fold.topic_id, fold.kind, fold.group, fold.partition)
                 self._offsets[key] = fold
             elif type(fold) is ProducerPut:
-                self._add_producer(fold)
+                producer_key = (fold.topic_id, fold.partition, fold.producer)
+                put_producer(self._producers, producer_key, fold)
             elif type(fold) is GroupPut:
                 self._groups[fold.namespace_number, fold.topic, fold.group] = fold
             else:
@@ -62,13 +63,6 @@ class Folding:
         for fold in self._changes:
             apply_fold(catalog, fold)
         self._changes.clear()
-
-    def _add_producer(self, put: ProducerPut) -> None:
-        key = (put.topic_id, put.partition, put.producer)
-        state = self._producers.get(key)
-        if state is None or state.epoch != put.epoch:
-            state = self._producers[key] = ProducerState(put.epoch, 0)
-        state.add(put.first_sequence, put.last_sequence, put.base_offset, put.timestamp_us)
 
     def _settle(self) -> None:
         changes = self._changes
