@@ -21,7 +21,9 @@ from dragoman.codecs.base import (
     foreign_protocol,
 )
 from dragoman.codecs.cursus import batching, translate
-from dragoman.codecs.cursus.asking import Asking
+from dragoman.codecs.cursus.argument import Context
+from dragoman.codecs.cursus.ask_write import direct
+from dragoman.codecs.cursus.asking import ask
 from dragoman.codecs.cursus.command import COMMAND_BYTES_MAX, find_keyword, parse
 from dragoman.codecs.cursus.inflate import (
     FOREIGN,
@@ -55,7 +57,7 @@ class CursusCodec:
         self._leader = f"{host}:{port}"
         self._legacy = bool(facts.options["legacy_replies"])
         self._create = int(facts.options["auto_create"])
-        self._asking = Asking(facts)
+        self._context = Context.of(facts)
         self._rest = Reassembly()
 
     # ------------------------------------------------------------ bytes in
@@ -156,14 +158,14 @@ class CursusCodec:
             if (found := find_keyword(text)) is not None:
                 return self._command(*found, text)
             if begin > 2:
-                return [self._asking.direct(body[2:begin], text)]
+                return [direct(self._context, body[2:begin], text)]
         return [_refused("malformed_input reason=missing_topic_or_payload", fatal=True)]
 
     def _command(self, keyword: str, begin: int, text: bytes) -> list[Heard]:
         command = parse(keyword, text[begin:])
         if command is None:
             return [_refused(f"command_too_long limit={COMMAND_BYTES_MAX}")]
-        return self._asking.ask(command, text)
+        return ask(self._context, command, text)
 
     # ------------------------------------------------------------ bytes out
 

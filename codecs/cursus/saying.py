@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dragoman.codecs.base import Unsayable
-from dragoman.codecs.cursus.asking import RECORDS_MAX
+from dragoman.codecs.cursus.argument import RECORDS_MAX
 from dragoman.codecs.cursus.columns import SHORT_MAX, render
 from dragoman.codecs.cursus.setting import words_of
 from dragoman.codecs.cursus.wire import COUNT_MAX
