@@ -56,7 +56,17 @@ class HungUp(NamedTuple):
     reason: str = ""
 
 
-Heard = Asked | Refused | Offload | HungUp
+class IfTopic(NamedTuple):
+    """Something that means one thing where a topic exists when its turn comes, and another where it
+    does not; the session decides, and goes on as if `receive` had returned the one or the other."""
+
+    topic: str
+    namespace: str
+    there: list[Heard]
+    missing: list[Heard]
+
+
+Heard = Asked | Refused | Offload | HungUp | IfTopic
 
 
 class Sent(NamedTuple):

@@ -186,6 +186,8 @@ class Fetch:
         group: Whose committed offset COMMITTED and MAX_COMMITTED mean; also for `auto_commit`.
         auto_commit: Commit the offset after the last record returned, if any.
         create_partitions: As in `Produce`.
+        member, generation: Given by clients who want to be told here that their group has moved on:
+            UNKNOWN_MEMBER, STALE_GENERATION. Empty where the read is nobody's business.
     """
 
     topic: Key
@@ -204,6 +206,8 @@ class Fetch:
     auto_commit: bool = False
     create_partitions: int = 0
     group_number: int = 0
+    member: str = ""
+    generation: int | None = None
 
 
 class BatchSlice(NamedTuple):
@@ -250,11 +254,15 @@ class Follow:
     """Subscribe to one partition: its records are pushed as they become visible.
 
     Attributes:
+        partition: A number, or ASSIGNED: those that the connection's bound member of `group` owns,
+            each push from one of them. What the group's subscribers were pushed before is gone on
+            from where a partition changes hands; otherwise, and at first, `whence` says where.
         records_max, bytes_max: Of one push.
         commit_us: Commit for `group`, this often, what was pushed an interval before; 0 never. It
             ends once the group commits by itself.
         idle_us: With nothing to push for so long, the dialect's keep-alive is sent; 0 never.
         replaces: An earlier Follow of the same connection on the same partition ends.
+        member, generation: As in `Fetch`; the Follow ends with that failure as soon as it is so.
     """
 
     topic: Key
@@ -269,6 +277,8 @@ class Follow:
     commit_us: int = 0
     idle_us: int = 0
     replaces: bool = False
+    member: str = ""
+    generation: int | None = None
 
 
 @dataclass(slots=True)
@@ -301,6 +311,7 @@ class TopicConfig:
 
     Attributes:
         idempotent: Sequences of all producers are checked, whether a batch asks for it or not.
+        event_sourcing: It holds streams of events (`core.event`); its partitions cannot be more.
         compact: Of records with the same key only the newest is kept for long.
         tombstone_ms: So long a record that deletes its key outlives the compaction of its key.
         dedupe_ms: Of direct publishes with the same payload within so long, one is kept; 0 for all.
@@ -312,6 +323,7 @@ class TopicConfig:
     compact: bool = False
     tombstone_ms: int = 0
     dedupe_ms: int = 0
+    event_sourcing: bool = False
 
 
 @dataclass(slots=True)
@@ -750,7 +762,13 @@ class HeartbeatAccepted:
 
 @dataclass(slots=True)
 class LeaveGroup:
-    """Give up membership. `generation` None is unfenced."""
+    """Give up membership. `generation` None is unfenced.
+
+    Attributes:
+        is_stem: `member` may also be the name of which the dialect made the ids of its members, by
+            `-` and digits: where no member has that id, the one leaves that this connection joined
+            as, else the one that joined last.
+    """
 
     topic: Key
     group: str
@@ -758,6 +776,7 @@ class LeaveGroup:
     generation: int | None = None
     namespace: Key = DEFAULT_NAMESPACE
     group_number: int = 0
+    is_stem: bool = False
 
 
 @dataclass(slots=True)
@@ -812,12 +831,15 @@ class MemberDescription:
 
     Attributes:
         bound: It lives as long as its connection.
+        heard_us: When it was last heard of, by the wall clock; 0 where that is not known (since a
+            restart).
     """
 
     member: str
     dialect: str
     partitions: tuple[int, ...]
     bound: bool
+    heard_us: int = 0
 
 
 @dataclass(slots=True)
@@ -827,6 +849,7 @@ class GroupDescription:
     Attributes:
         partition_count: Of its topic, or as its first member assumed.
         members: By member id.
+        dealt_us: When its generation began, by the wall clock; 0 where that is not known.
     """
 
     namespace: str
@@ -837,6 +860,7 @@ class GroupDescription:
     assignor: Assignor
     partition_count: int
     members: list[MemberDescription]
+    dealt_us: int = 0
 
 
 @dataclass(slots=True)

@@ -85,6 +85,7 @@ def config_from(config: dict[str, int | bool]) -> TopicConfig:
         compact=bool(config.get("compact", False)),
         tombstone_ms=int(config.get("tombstone_ms", 0)),
         dedupe_ms=int(config.get("dedupe_ms", 0)),
+        event_sourcing=bool(config.get("event_sourcing", False)),
     )
 
 
@@ -97,5 +98,6 @@ def config_at_rest(config: TopicConfig) -> dict[str, int | bool]:
         "compact": config.compact,
         "tombstone_ms": config.tombstone_ms,
         "dedupe_ms": config.dedupe_ms,
+        "event_sourcing": config.event_sourcing,
     }
     return {name: value for name, value in fields.items() if value}

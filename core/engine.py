@@ -120,6 +120,11 @@ class Engine:
         except EngineError as error:
             return self._refused(error, client)
 
+    def has_topic(self, namespace: str, topic: str) -> bool:
+        """Whether there is such a topic now."""
+        found = self._directory.catalog.namespaces.get(namespace)
+        return found is not None and topic in found.topics
+
     def pull(self, outcome: Outcome, now: Now) -> calls.Followed | Failure | None:
         """The next push of a Follow, or None until it is announced again."""
         return self._following.pull(outcome, now)

@@ -64,6 +64,14 @@ class ErrorCode(Enum):
     STALE_PRODUCER_EPOCH = auto()
     """facts: current, requested."""
 
+    # Events.
+    NOT_EVENT_SOURCED = auto()
+    """The topic holds no streams of events."""
+    VERSION_CONFLICT = auto()
+    """An event's version is not the next of its stream; facts: current, requested."""
+    SNAPSHOT_TOO_NEW = auto()
+    """A snapshot of a version that its stream has not reached; facts: current, requested."""
+
     # Groups.
     UNKNOWN_GROUP = auto()
     GROUP_EXISTS = auto()

@@ -65,6 +65,9 @@ class LogEngine(Protocol):
     def handle(self, request: Request, client: Client, now: Now) -> Outcome:
         """Serves one request. Never raises on what a peer asked: refusals are `Failure` replies."""
 
+    def has_topic(self, namespace: str, topic: str) -> bool:
+        """Whether there is such a topic now."""
+
     def pull(self, outcome: Outcome, now: Now) -> Followed | Failure | None:
         """The next push of a Follow, or None until `take_ready` returns it again.
 

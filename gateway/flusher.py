@@ -18,7 +18,7 @@ import trio
 
 from dragoman.core.interface import WorkLane
 from dragoman.gateway.clock import read_clocks
-from dragoman.gateway.session import deliver
+from dragoman.gateway.delivery import deliver
 from dragoman.gateway.wakeup import Wakeup
 from dragoman.gateway.worker import Workers
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import structlog
 
-from dragoman.codecs.base import Asked, HungUp, Offload, Refused, foreign_protocol
+from dragoman.codecs.base import Asked, HungUp, IfTopic, Offload, Refused, foreign_protocol
 from dragoman.core.calls import Fetch, Follow, Produce
 from dragoman.core.error import Failure
 from dragoman.core.outcome import Outcome
@@ -358,6 +358,9 @@ class Session:
                 self.offload = call
             case HungUp():
                 self._deaf = True
+            case IfTopic(topic, namespace, there, missing):
+                exists = self._engine.has_topic(namespace, topic)
+                self._backlog.extendleft(reversed(there if exists else missing))
             case Asked():  # pragma: no cover - served by the caller, which is the hot path
                 raise AssertionError("a request is served in _hear")
             case _:
@@ -479,20 +482,3 @@ class Session:
     def _who(self) -> dict[str, object]:
         client = self.client
         return {"session": client.number, "dialect": client.dialect, "peer": client.peer}
-
-
-def deliver(engine: LogEngine, now: Now) -> list[Session]:
-    """Lets every session whose outcomes became ready answer; returns each of them once.
-
-    The carrier of each returned session then sends its outbox.
-    """
-    sessions: dict[Session, None] = {}
-    for outcome in engine.take_ready():
-        owner = outcome.owner
-        if owner is not None:
-            if outcome.follows:
-                owner.woken(outcome)
-            sessions[owner] = None
-    for session in sessions:
-        session.advance(now)
-    return list(sessions)

@@ -19,7 +19,7 @@ from dragoman.core.interface import WorkLane
 from dragoman.core.options import EngineOptions
 from dragoman.core.storage.disk_store import DiskStore
 from dragoman.core.storage.options import Durability, StorageOptions
-from dragoman.gateway.session import deliver
+from dragoman.gateway.delivery import deliver
 from dragoman.simulation.disk import PowerCut, SimDisk
 from dragoman.simulation.rule import Broken, Rule
 from dragoman.simulation.wire import Connection

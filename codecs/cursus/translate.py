@@ -53,6 +53,11 @@ ERRORS: dict[ErrorCode, str] = {
     ErrorCode.OUT_OF_ORDER_SEQUENCE: 'broker_error reason="idempotency gap: expected {expected}, '
     'got {got}"',
     ErrorCode.STALE_PRODUCER_EPOCH: "stale_producer_epoch current={current} requested={requested}",
+    ErrorCode.NOT_EVENT_SOURCED: "event_sourcing_not_enabled topic={topic}",
+    ErrorCode.VERSION_CONFLICT: "version_conflict current={current} expected={requested}",
+    ErrorCode.SNAPSHOT_TOO_NEW: (
+        "snapshot_version_exceeds_stream version={requested} current={current}"
+    ),
     ErrorCode.UNKNOWN_GROUP: "group_not_found group={group}",
     ErrorCode.GROUP_EXISTS: "group_exists group={group}",
     ErrorCode.GROUP_TOPIC_MISMATCH: (

@@ -7,7 +7,8 @@ import pytest
 import structlog
 from structlog.testing import LogCapture
 
-from dragoman.gateway.session import REPLY_BYTES_WAITING_MAX, REQUESTS_WAITING_MAX, deliver
+from dragoman.gateway.delivery import deliver
+from dragoman.gateway.session import REPLY_BYTES_WAITING_MAX, REQUESTS_WAITING_MAX
 from support.conversation import Conversation
 from support.toy import TOY
 
@@ -153,6 +154,10 @@ def test_pushing_stops_while_the_peer_takes_nothing(toy: Conversation) -> None:
     assert toy.session.outbox.size < 2 * REPLY_BYTES_WAITING_MAX
     assert toy.session.held
     assert len(toy.heard()) > 5 * 400_000
+
+
+def test_what_depends_on_a_topic_is_decided_when_its_turn_comes(toy: Conversation) -> None:
+    assert toy.send(b"i a\np x\ni b\ne c\n") == b"missing\nok 0\nthere\nb\nc\n"
 
 
 def test_offloaded_work_keeps_the_order_and_stops_reading(toy: Conversation) -> None:

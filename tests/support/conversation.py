@@ -16,7 +16,8 @@ from dragoman.core.clock import Now
 from dragoman.core.engine import Engine
 from dragoman.core.memory import MemoryStore
 from dragoman.core.outcome import Client
-from dragoman.gateway.session import Session, deliver
+from dragoman.gateway.delivery import deliver
+from dragoman.gateway.session import Session
 
 if TYPE_CHECKING:
     from dragoman.codecs.base import Codec, Dialect

@@ -9,6 +9,7 @@ n COUNT          the same with COUNT bytes         nnn...
 o TEXT           the same, after a thread said so  TEXT
 r                refused                           refused UNKNOWN_COMMAND
 R                refused, position lost            refused MALFORMED
+i TEXT           there, TEXT where the topic "toy" exists | missing
 q                hangs up
 b                a bug while receiving
 B                a bug while sending
@@ -23,6 +24,7 @@ from dragoman.codecs.base import (
     Asked,
     Dialect,
     HungUp,
+    IfTopic,
     Limits,
     Offload,
     Refused,
@@ -78,6 +80,10 @@ class ToyCodec:
                 return Asked("e", Answer(b"n" * numbers[0]))
             case b"o":
                 return Offload(lambda: [Asked("e", Answer(rest))])
+            case b"i":
+                there, missing = Answer(b"there"), Answer(b"missing")
+                after = Asked("e", Answer(rest))
+                return IfTopic("toy", "default", [Asked("e", there), after], [Asked("e", missing)])
             case b"R":
                 return Refused("r", Failure(ErrorCode.MALFORMED, "position lost"), fatal=True)
             case b"q":
