@@ -1,6 +1,7 @@
 """Vectors: what is sent on the wire of a dialect, and the exact bytes that answer it.
 
-They are data, `specs/<dialect>/vectors/*.json`: an object whose "vectors" lists objects with
+They are data, `specs/<dialect>/vectors/*.json` and, where several connections, several dialects or
+time play together, `specs/<dialect>/scenarios/*.json`: an object whose "vectors" lists objects with
 
 * "id", "clause" and "about": a name, the clause of protocol.md that it shows, one sentence;
 * "options": the listener's options of the dialect, if any;
@@ -54,7 +55,8 @@ def load_vectors(dialect: str) -> list[Vector]:
     """All vectors of a dialect, in the order of files and entries; ids are unique."""
     vectors = [
         Vector(dialect=dialect, **entry)
-        for path in sorted((SPECS / dialect / "vectors").glob("*.json"))
+        for folder in ("vectors", "scenarios")
+        for path in sorted((SPECS / dialect / folder).glob("*.json"))
         for entry in json.loads(path.read_text())["vectors"]
     ]
     ids = [vector.id for vector in vectors]
