@@ -11,8 +11,8 @@ time play together, `specs/<dialect>/scenarios/*.json`: an object whose "vectors
   has closed the connection by then. "on" names a connection other than the first, and "dialect"
   what it speaks, if something else.
 
-Bytes are {"hex": "..."}, {"text": "..."} (UTF-8) or {"framed": "..."} (text behind its length as a
-big-endian u32), or a list of such pieces.
+Bytes are {"hex": "..."}, {"text": "..."} (UTF-8), {"times": [count, "..."]} or {"framed": ...} (text,
+or a list of pieces, behind its length as a big-endian u32), or a list of such pieces.
 
 Every vector is played on a server of its own, three ways: each step in one piece; byte by byte; and
 with the beginning of the next step of the same connection as a tail.
@@ -77,9 +77,12 @@ def data_of(piece: Any) -> bytes:
         case "text":
             return str(value).encode()
         case "framed":
-            text = str(value).encode()
-            return len(text).to_bytes(4, "big") + text
-    raise ValueError(f"bytes are hex, text or framed, not {kind!r}")
+            body = data_of(value) if isinstance(value, list) else str(value).encode()
+            return len(body).to_bytes(4, "big") + body
+        case "times":
+            count, text = value
+            return str(text).encode() * int(count)
+    raise ValueError(f"bytes are hex, text, framed or times, not {kind!r}")
 
 
 class Connections:
