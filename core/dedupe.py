@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from dragoman.core.clock import Now
     from dragoman.core.column import Buffer
     from dragoman.core.options import EngineOptions
-    from dragoman.core.partition import Partition
+    from dragoman.core.partition import Partition, Topic
 
 DIGEST_BYTES = 16
-CLEAN_US = 60_000_000
-"""How often what has left its window is forgotten; the Cursus document's figure."""
 ENTRIES_PER_TICK = 10_000
 """What one tick forgets at most: a few milliseconds."""
 SHARDS = 16
@@ -51,20 +49,29 @@ class Dedupe:
     Attributes:
         hits: Publishes that were duplicates.
         evicted: Payloads that made room before their window had passed.
+        cleanups: Looks that found something to forget.
     """
 
     def __init__(self, options: EngineOptions) -> None:
+        self._default_ms = options.dedupe_ms
         self._entries_max = options.dedupe_entries_max
+        self._check_us = options.dedupe_check_us
         # By the length of the window, so that within one the oldest are always the first to leave;
         # and in shards, since a dictionary of a million entries takes 45 ms to grow.
         self._windows: dict[tuple[int, int], dict[bytes, Original]] = {}
         self._count = 0
-        self._clean_at_us = 0
+        self._look_at_us = 0
+        self._has_forgotten = False
         self.hits = 0
         self.evicted = 0
+        self.cleanups = 0
 
     def __len__(self) -> int:
         return self._count
+
+    def window_ms(self, topic: Topic) -> int:
+        """The window of a topic: its own, or else the server's; 0 where it has none."""
+        return int(topic.state.config.get("dedupe_ms", 0)) or self._default_ms
 
     def key_of(self, request: Produce, topic_id: int) -> bytes:
         """What a request is known by; empty where it is not a single record with a value."""
@@ -95,8 +102,8 @@ class Dedupe:
         self._count += 1
 
     def tick(self, now: Now) -> None:
-        """Forgets the next few whose window has passed."""
-        if now.mono_us < self._clean_at_us:
+        """Forgets the next few whose window has passed, once a look is due."""
+        if now.mono_us < self._look_at_us:
             return
         left = ENTRIES_PER_TICK
         for shard, window in list(self._windows.items()):
@@ -104,9 +111,13 @@ class Dedupe:
             keys = [key for key, _ in islice(passed, left)]
             self._forget(shard, keys)
             left -= len(keys)
+            if keys and not self._has_forgotten:
+                self._has_forgotten = True
+                self.cleanups += 1
             if not left:
                 return
-        self._clean_at_us = now.mono_us + CLEAN_US
+        self._has_forgotten = False
+        self._look_at_us = now.mono_us + self._check_us
 
     def _make_room(self) -> None:
         """Forgets the oldest; some at once, since all windows are looked at to find them."""

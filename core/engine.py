@@ -221,6 +221,9 @@ class Engine:
 
     def overloaded(self) -> bool:
         """Whether producers should not be read for now."""
+        buffers = self._producing.buffers
+        if buffers is not None and self._store.failure is None and buffers.any_full():
+            return True
         return self._store.overloaded()
 
     def begin_close(self, now: Now) -> None:
@@ -240,6 +243,7 @@ class Engine:
         """Counters since the start and gauges as they stand, the store's among them."""
         store = self._store
         directory = self._directory
+        buffers = self._producing.buffers
         return {
             **store.statistics(),
             "requests": self._requests,
@@ -252,6 +256,8 @@ class Engine:
             "dedupe_entries": len(self._dedupe),
             "dedupe_hits": self._dedupe.hits,
             "dedupe_evicted": self._dedupe.evicted,
+            "cleanups": self._dedupe.cleanups + self._retention.cleanups,
+            "buffers_filled": 0 if buffers is None else buffers.filled,
             "fetched_records": self._fetching.records,
             "followed_records": self._following.records,
             "commits": self._offsets.commits,

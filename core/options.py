@@ -10,7 +10,8 @@ could be written but not read."""
 
 _MAY_BE_ZERO = frozenset(
     (
-        *("dedupe_entries_max", "replica_lag_max", "retention_ms", "retention_bytes"),
+        *("dedupe_ms", "dedupe_entries_max", "partition_buffer_records"),
+        *("replica_lag_max", "retention_ms", "retention_bytes"),
         *("tombstone_ms", "long_poll_max_us"),
     )
 )
@@ -32,7 +33,11 @@ class EngineOptions:
             request of its own.
         producer_idle_us: An idempotent producer that appended nothing for so long is forgotten.
         producers_max: Idempotent producers of all partitions together; the idlest make room.
+        partition_buffer_records: Once so many records of one partition are appended and not
+            durable, connections that produce are not read until they are; 0 for no limit.
+        dedupe_ms: The window of payloads of topics that name none themselves; 0 for none.
         dedupe_entries_max: Payloads remembered for all topics together; the oldest make room.
+        dedupe_check_us: How often payloads that have left their window are forgotten.
         replication_factor: Replicas of each partition as the V1 document counts them, this server
             among them.
         in_sync_min: Replicas that must be in sync for acks=all; 1 is this server alone.
@@ -55,7 +60,10 @@ class EngineOptions:
     request_bytes_max: int = 64 * 1024 * 1024
     producer_idle_us: int = 1_800_000_000
     producers_max: int = 100_000
+    partition_buffer_records: int = 0
+    dedupe_ms: int = 0
     dedupe_entries_max: int = 1_000_000
+    dedupe_check_us: int = 60_000_000
     replication_factor: int = 3
     in_sync_min: int = 1
     replica_lag_max: int = 0

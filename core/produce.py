@@ -7,6 +7,7 @@ from operator import add, sub
 from typing import TYPE_CHECKING
 
 from dragoman.core.batch import BATCH_BYTES_MAX
+from dragoman.core.buffering import Buffers
 from dragoman.core.calls import Acks, Produced, ProducedMany
 from dragoman.core.dealing import deal
 from dragoman.core.dedupe import Dedupe
@@ -44,6 +45,8 @@ class Producing:
     Attributes:
         records, bytes: Appended since the start; bytes are values only.
         idempotence, dedupe: What is known of producers, and of payloads.
+        buffers: Which partitions have more appended than may wait for the disk; None where that
+            has no limit.
     """
 
     def __init__(
@@ -65,6 +68,8 @@ class Producing:
         self._topics = topics
         self.idempotence = Idempotence(options, store, directory)
         self.dedupe = Dedupe(options)
+        limit = options.partition_buffer_records
+        self.buffers = Buffers(limit) if limit else None
         self._replicating = replicating
         self._waiting = waiting
         self.records = 0
@@ -80,7 +85,7 @@ class Producing:
         topic = self._topics.topic_or_new(
             request.namespace, request.topic, request.create_partitions, now
         )
-        if request.dedupe and (window_ms := topic.state.config.get("dedupe_ms")):
+        if request.dedupe and (window_ms := self.dedupe.window_ms(topic)):
             return self._produce_new(request, topic, window_ms, client, now)
         partition = route(directory, topic, request.route)
         if partition.replication is not None:
@@ -289,6 +294,8 @@ class Producing:
         state.next_offset = base + batch.count
         state.last_timestamp_us = timestamp_us
         partition.batch_sequence = sequence
+        if self.buffers is not None:
+            self.buffers.appended(partition)
         return sequence
 
 

@@ -22,6 +22,7 @@ class Retention:
 
     Attributes:
         trims: Changes of a log start so far.
+        cleanups: Rounds over all partitions that trimmed something.
     """
 
     def __init__(
@@ -36,7 +37,9 @@ class Retention:
         self._due: list[Work] = []
         self._looking: dict[int, tuple[Partition, ExpiryWork]] = {}
         self._busy: set[Partition] = set()
+        self._has_trimmed = False
         self.trims = 0
+        self.cleanups = 0
 
     def tick(self, now: Now) -> None:
         """Does the next bounded piece of work that is due."""
@@ -44,6 +47,7 @@ class Retention:
             if now.mono_us < self._next_us:
                 return
             self._next_us = now.mono_us + self._options.retention_check_us
+            self._has_trimmed = False
             self._left = [
                 partition
                 for topic in self._directory.topics.values()
@@ -101,3 +105,6 @@ class Retention:
     def _trim(self, partition: Partition, start: int) -> None:
         if self._trimming.trim(partition, min(start, partition.high_watermark)):
             self.trims += 1
+            if not self._has_trimmed:
+                self._has_trimmed = True
+                self.cleanups += 1

@@ -65,6 +65,7 @@ class Flusher:
         }
         self._quiet = trio.Event()
         self._paused: dict[Session, None] = {}
+        self._relieved: list[Callable[[Now], None]] = []
         self.connections = 0
         self.overloaded = False
 
@@ -96,7 +97,14 @@ class Flusher:
                 break
         for work in engine.take_work():
             self._hand(work)
-        self.overloaded = engine.overloaded()
+        was_overloaded, self.overloaded = self.overloaded, engine.overloaded()
+        if was_overloaded and not self.overloaded:
+            for relieved in self._relieved:
+                relieved(now)
+
+    def relieves(self, relieved: Callable[[Now], None]) -> None:
+        """Calls this whenever connections that produce need not rest any more."""
+        self._relieved.append(relieved)
 
     def offload(self, session: Session) -> None:
         """Runs the session's offloaded call in the pool; the session goes on afterwards."""

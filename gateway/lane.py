@@ -126,6 +126,7 @@ class Lane:
         self._slow_reader_us = slow_reader_us
         self._inflow = Inflow() if inflow is None else inflow
         self._inflow.narrows(self._narrow)
+        flusher.relieves(self.wake_resting)
         self._receive_bytes_max = RECEIVE_BYTES_MAX
         self._on_closed = on_closed
         self._clock = clock

@@ -11,6 +11,7 @@ from dragoman.core.calls import (
     Acks,
     CreateTopic,
     DeleteTopic,
+    DescribeTopic,
     Produce,
     Produced,
     RemovePartitions,
@@ -181,3 +182,59 @@ def test_the_oldest_of_all_windows_make_room() -> None:
 def test_equal_digests_are_equal_payloads() -> None:
     assert dedupe.digest_of(b"a") == dedupe.digest_of(memoryview(b"a"))
     assert len({dedupe.digest_of(b"a"), dedupe.digest_of(b"b"), dedupe.digest_of(b"")}) == 3
+
+
+def test_topics_without_a_window_have_the_server_s() -> None:
+    log = windowed(Log(dedupe_ms=100_000), "own", 1000)
+    log.ask(CreateTopic("none", 3))
+    for topic in ("own", "none"):
+        publish(log, topic=topic)
+    log.pass_time(50)
+    for topic in ("own", "none"):
+        publish(log, topic=topic)
+    assert (count(log, "own"), count(log, "none")) == (2, 1)
+
+
+def test_the_server_s_window_is_stored_with_no_topic() -> None:
+    log = Log(dedupe_ms=100_000)
+    log.ask(CreateTopic("t", 3))
+    assert log.ask(DescribeTopic("t")).topic.config == TopicConfig()
+    again = Log(log.store.restarted())
+    publish(again)
+    publish(again)
+    assert count(again) == 2
+
+
+def test_the_server_s_window_leaves_other_produces_alone() -> None:
+    log = Log(dedupe_ms=100_000)
+    log.ask(CreateTopic("t", 3))
+    for _ in range(2):
+        log.ask(Produce("t", batch(b"a")))
+    assert count(log) == 2
+
+
+def test_how_often_is_cleaned_is_chosen_and_looks_that_found_something_are_counted() -> None:
+    log = windowed(Log(dedupe_check_us=7_000_000), window_ms=1000)
+    log.pass_time(0)
+    publish(log)
+    publish(log, b"b")
+    log.pass_time(6)
+    statistics = log.engine.statistics()
+    assert (statistics["dedupe_entries"], statistics["cleanups"]) == (2, 0)
+    for _ in range(3):
+        log.pass_time(7)
+    statistics = log.engine.statistics()
+    assert (statistics["dedupe_entries"], statistics["cleanups"]) == (0, 1)
+
+
+def test_a_look_that_takes_several_ticks_counts_once(monkeypatch: Any) -> None:
+    monkeypatch.setattr(dedupe, "ENTRIES_PER_TICK", 1)
+    log = windowed(Log(), window_ms=1000)
+    log.pass_time(0)
+    for value in (b"a", b"b", b"c"):
+        publish(log, value)
+    log.pass_time(60)
+    for _ in range(5):
+        log.pass_time(0.05)
+    statistics = log.engine.statistics()
+    assert (statistics["dedupe_entries"], statistics["cleanups"]) == (0, 1)

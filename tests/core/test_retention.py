@@ -156,3 +156,15 @@ def test_a_fenced_log_is_left_alone() -> None:
     log.flush(OSError(5, "I/O error"))
     log.pass_time(10)
     assert log.engine.statistics()["retention_trims"] == before
+
+
+def test_rounds_that_trimmed_something_are_counted() -> None:
+    log = filled(TopicConfig(retention_ms=10_000), retention_check_us=60_000_000)
+    assert log.engine.statistics()["cleanups"] == 0
+    log.ask(CreateTopic("u", 1, config=TopicConfig(retention_ms=10_000)))
+    log.put("u", b"x")
+    log.pass_time(60)
+    for _ in range(3):
+        log.pass_time(60)
+    statistics = log.engine.statistics()
+    assert (statistics["cleanups"], statistics["retention_trims"]) == (1, 2)

@@ -290,6 +290,19 @@ async def test_producers_rest_while_the_engine_is_overloaded() -> None:
         assert await hear(producer, 5) == b"ok 2\n"
 
 
+async def test_producers_that_rest_go_on_as_soon_as_the_disk_has_caught_up() -> None:
+    async with open_house() as house:
+        producer, reader = house.connect(), house.connect()
+        await ask(producer, b"p a\n", b"ok 0\n")
+        house.engine.overloaded = lambda: True  # type: ignore[method-assign]
+        await ask(producer, b"p b\n", b"ok 1\n")
+        await producer.send_all(b"p c\n")
+        await ask(reader, b"f 2\n", b"none\n")
+        house.engine.overloaded = lambda: False  # type: ignore[method-assign]
+        await ask(reader, b"f 1\n", b"got b\n")
+        assert await hear(producer, 5) == b"ok 2\n"
+
+
 async def test_a_bug_in_a_codec_closes_its_connection_and_no_other() -> None:
     async with open_house() as house:
         broken, fine = house.connect(), house.connect()

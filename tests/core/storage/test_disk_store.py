@@ -220,6 +220,20 @@ def test_a_batch_larger_than_every_file_is_kept_whole() -> None:
     assert read_all(Driven(disk.crashed(None)).store) == driven.written[1, 0]
 
 
+def test_a_batch_larger_than_a_segment_has_one_of_its_own() -> None:
+    mib = 1 << 20
+    disk = SimDisk()
+    sizes = {"journal_file_bytes": 4 * mib, "journal_first_bytes": 4 * mib}
+    driven = Driven(disk, segment_bytes=mib, tail_bytes_max=1, pending_bytes_max=64 * mib, **sizes)
+    driven.topic()
+    for length in (600_000, 300_000, 9 * mib, 10, 32 * mib, 700_000, 700_000):
+        driven.produce([bytes([length % 251]) * length])
+        driven.settle()
+    assert driven.store.size(1, 0)[1] == 6
+    assert read_all(driven.store) == driven.written[1, 0]
+    assert read_all(Driven(disk.crashed(None), segment_bytes=mib).store) == driven.written[1, 0]
+
+
 def test_one_flush_takes_no_more_than_a_groups_worth() -> None:
     driven = Driven(SimDisk(), group_bytes_max=1000)
     driven.topic()
@@ -331,6 +345,31 @@ def test_in_mode_interval_a_sync_comes_after_so_many_records_or_so_long() -> Non
     assert driven.flush()
     assert syncs() == before + 2
     assert not driven.flush()
+
+
+def test_the_cursus_documents_window_is_500_records_or_100_ms_whichever_is_first() -> None:
+    disk = SimDisk()
+    driven = Driven(disk, durability=Durability.INTERVAL)
+    driven.topic()
+    driven.advance(1)
+    counted = [disk.log.count("sync data/journal/0")]
+
+    def syncs() -> int:
+        """How many there were since the last look."""
+        counted.append(disk.log.count("sync data/journal/0"))
+        return counted[-1] - counted[-2]
+
+    driven.produce([b"a"] * 499)
+    driven.flush()
+    assert (syncs(), driven.revealed[1, 0]) == (0, 499)
+    driven.produce([b"a"])
+    driven.flush()
+    assert syncs() == 1
+    driven.produce([b"a"])
+    driven.flush()
+    driven.mono_us += 98_000
+    assert (driven.flush(), syncs()) == (False, 0)
+    assert (driven.flush(), syncs()) == (True, 1)
 
 
 def test_after_the_last_checkpoint_nothing_more_is_taken() -> None:
