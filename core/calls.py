@@ -88,11 +88,13 @@ class Produced:
 
     Attributes:
         base_offset, count: The records have base_offset ... base_offset + count - 1; a client of a
-            dialect that does not tell it reads -1. A duplicate has the offsets of the original, or
+            dialect that does not tell it reads -1, and one whose server stored only the first of
+            its records the number of those. A duplicate has the offsets of the original, or
             -1 where these are no longer known.
         high_watermark: As it stands when the reply leaves (0 at first).
         last_offset: Of the last record where a part of them was known before, so that they need not
             follow each other; -1 where it is no longer known. None where it follows from the rest.
+        leader: Where the partition is led, `host:port`, where a client was told; else empty.
     """
 
     partition: int
@@ -100,6 +102,7 @@ class Produced:
     count: int
     high_watermark: int = 0
     last_offset: int | None = None
+    leader: str = field(default="", compare=False)
 
 
 @dataclass(slots=True)
@@ -369,6 +372,7 @@ class PartitionDescription:
         role: Whether this server leads it.
         in_sync: The replicas in sync, this server as 0 first.
         under_replicated: They are fewer than the server wants.
+        leader: Where it is led, `host:port`, as clients are told; else empty.
     """
 
     partition: int
@@ -381,6 +385,7 @@ class PartitionDescription:
     role: Role = Role.LEADER
     in_sync: tuple[int, ...] = (0,)
     under_replicated: bool = False
+    leader: str = ""
 
 
 @dataclass(slots=True)

@@ -5,65 +5,26 @@ from __future__ import annotations
 import re
 from array import array
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-import orjson
+from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.codecs.base import ProtocolError
+from dragoman.codecs.cursus.acknowledged import acknowledged
 from dragoman.codecs.cursus.columns import headers_of, to_batch
+from dragoman.codecs.cursus.elder import elder
+from dragoman.codecs.cursus.fault import address_of, refused
 from dragoman.codecs.cursus.setting import config_of
 from dragoman.codecs.kernels import cursus_l3
 from dragoman.codecs.malformed import Malformed
 from dragoman.core import calls
-from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.name import split_flat
 
 if TYPE_CHECKING:
     from dragoman.core.calls import BatchSlice, Reply, Request
+    from dragoman.core.error import Failure
 
-_CODES: Final = {
-    "malformed_input": ErrorCode.MALFORMED,
-    "decode_failed": ErrorCode.MALFORMED,
-    "batch_decode_failed": ErrorCode.MALFORMED,
-    "frame_too_large": ErrorCode.FRAME_TOO_LARGE,
-    "unknown_command": ErrorCode.UNKNOWN_COMMAND,
-    "unsupported": ErrorCode.UNSUPPORTED,
-    "invalid_name": ErrorCode.INVALID_NAME,
-    "topic_not_found": ErrorCode.UNKNOWN_TOPIC,
-    "topic_exists": ErrorCode.TOPIC_EXISTS,
-    "invalid_partitions": ErrorCode.INVALID_PARTITION_COUNT,
-    "create_topic_failed": ErrorCode.PARTITIONS_CANNOT_SHRINK,
-    "partition_not_found": ErrorCode.UNKNOWN_PARTITION,
-    "record_too_large": ErrorCode.RECORD_TOO_LARGE,
-    "batch_too_large": ErrorCode.BATCH_TOO_LARGE,
-    "OFFSET_OUT_OF_RANGE": ErrorCode.OFFSET_OUT_OF_RANGE,
-    "invalid_offset": ErrorCode.INVALID_OFFSET,
-    "offset_regression": ErrorCode.OFFSET_REGRESSION,
-    "stale_producer_epoch": ErrorCode.STALE_PRODUCER_EPOCH,
-    "group_not_found": ErrorCode.UNKNOWN_GROUP,
-    "topic_not_assigned_to_group": ErrorCode.GROUP_TOPIC_MISMATCH,
-    "member_not_found": ErrorCode.UNKNOWN_MEMBER,
-    "GEN_MISMATCH": ErrorCode.STALE_GENERATION,
-    "NOT_OWNER": ErrorCode.NOT_OWNER,
-    "NOT_LEADER": ErrorCode.NOT_LEADER,
-}
-_REASONS: Final = {
-    "empty batch": ErrorCode.EMPTY_BATCH,
-    "idempotency gap": ErrorCode.OUT_OF_ORDER_SEQUENCE,
-    "replication timeout": ErrorCode.REPLICATION_TIMEOUT,
-    "storage full": ErrorCode.STORAGE_FULL,
-    "storage failed": ErrorCode.STORAGE_FAILED,
-    "are damaged": ErrorCode.DAMAGED,
-    "overloaded": ErrorCode.OVERLOADED,
-    "limit reached": ErrorCode.LIMIT_REACHED,
-    "shutting down": ErrorCode.SHUTTING_DOWN,
-}
-"""What tells the reasons of `broker_error` apart."""
-
-_FACT = re.compile(r"(\w+)=(-?\d{1,20})(?=\s|$|,)")
 _OK = re.compile(r"OK(?: (.*))?", re.DOTALL)
-_JOINED = re.compile(r"OK generation=(\d{1,19}) member=(\S+) assignments=\[([\d ]*)\]")
-_SYNCED = re.compile(r"OK assignments=\[([\d ]*)\]")
+_JOINED = re.compile(r"OK generation=(\d{1,19}) member=(\S+) assignments=\[?([\d ,]*)\]?")
+_SYNCED = re.compile(r"OK assignments=\[?([\d ,]*)\]?")
 
 
 class Batch(NamedTuple):
@@ -135,41 +96,19 @@ def followed(request: calls.Follow, batch: Batch) -> calls.Followed:
     )
 
 
-def failure_of(body: bytes) -> Failure | None:
-    """The failure that a text reply tells, or None where it tells none."""
-    text = body.decode(errors="replace")
-    if not text.startswith("ERROR:"):
-        return None
-    return _failure(text.removeprefix("ERROR:").strip())
-
-
-def _failure(told: str) -> Failure:
-    word = told.partition(" ")[0]
-    code = _CODES.get(word)
-    if code is None:
-        code = ErrorCode.INTERNAL
-        if word == "broker_error":
-            for phrase, meant in _REASONS.items():
-                if phrase in told:
-                    code = meant
-        elif word.startswith(("missing_", "invalid_", "no_valid_")):
-            code = ErrorCode.MALFORMED
-    facts: dict[str, int | str] = {name: int(value) for name, value in _FACT.findall(told)}
-    return Failure(code, told, facts)
-
-
 def understand(request: Request, body: bytes) -> Reply | Failure:
     """The reply to a request.
 
     Raises:
         ProtocolError: The body is not one.
     """
-    if (failure := failure_of(body)) is not None:
-        return failure
+    if isinstance(request, calls.Produce):
+        return refused(body) or acknowledged(request, body)
     try:
-        if isinstance(request, calls.Produce):
-            return _produced(request, body)
-        text = body.decode()
+        text = body.decode(errors="replace")
+        reply = elder(request, text) or refused(body)
+        if reply is not None:
+            return reply
         found = _OK.fullmatch(text)
         if found is None:
             raise ProtocolError(f"not a reply to {type(request).__name__}: {text[:64]!r}")
@@ -179,18 +118,6 @@ def understand(request: Request, body: bytes) -> Reply | Failure:
         if isinstance(fault, ProtocolError):
             raise
         raise ProtocolError(f"not a reply to {type(request).__name__}: {fault!r}") from None
-
-
-def _produced(request: calls.Produce, body: bytes) -> Reply | Failure:
-    answer: dict[str, Any] = orjson.loads(body)
-    if answer["status"] != "OK":
-        return _failure(str(answer.get("error", "")))
-    last = answer["last_offset"]
-    if not isinstance(last, int):
-        raise ProtocolError("last_offset is not a number")
-    count = request.batch.count
-    partition = request.route if isinstance(request.route, int) else -1
-    return calls.Produced(partition, max(last - count + 1, -1), count)
 
 
 def _understand(request: Request, text: str, fields: dict[str, str]) -> Reply:
@@ -211,10 +138,10 @@ def _understand(request: Request, text: str, fields: dict[str, str]) -> Reply:
         case calls.FetchOffset(partition=partition):
             return calls.OffsetFetched(partition, int(fields["offset"]), 0)
         case calls.JoinGroup() if (joined := _JOINED.fullmatch(text)) is not None:
-            partitions = tuple(map(int, joined[3].split()))
+            partitions = tuple(map(int, joined[3].replace(",", " ").split()))
             return calls.GroupJoined(joined[2], int(joined[1]), partitions)
         case calls.SyncGroup(member=member) if (synced := _SYNCED.fullmatch(text)) is not None:
-            partitions = tuple(map(int, synced[1].split()))
+            partitions = tuple(map(int, synced[1].replace(",", " ").split()))
             return calls.GroupJoined(member, request.generation or 0, partitions)
         case calls.Heartbeat():
             return calls.HeartbeatAccepted(fields["member"], int(fields["generation"]))
@@ -225,6 +152,9 @@ def _understand(request: Request, text: str, fields: dict[str, str]) -> Reply:
 
 def _told(fields: dict[str, str]) -> calls.TopicDescription:
     topic = described(fields["topic"], int(fields["partitions"]))
+    leaders = fields.get("leaders", "").split(",")
+    for partition, leader in zip(topic.partitions, leaders, strict=False):
+        partition.leader = address_of(leader)
     topic.config = config_of({name: value.encode() for name, value in fields.items()})
     return topic
 

@@ -174,7 +174,8 @@ def _fetch(request: calls.Fetch) -> dict[str, object]:
         "partition": request.partition,
     }
     arguments |= _start(request)
-    arguments["member"] = MEMBER
+    arguments["member"] = request.member or MEMBER
+    arguments["generation"] = request.generation
     if 0 < request.records_max < RECORDS_MAX:
         arguments["batch"] = request.records_max
     if request.wait_us > 0:
@@ -188,6 +189,9 @@ def _follow(request: calls.Follow) -> dict[str, object]:
         "partition": request.partition,
     }
     arguments |= _start(request)
+    if request.member:
+        arguments["member"] = request.member
+        arguments["generation"] = request.generation
     if 0 < request.records_max < RECORDS_MAX:
         arguments["batch"] = request.records_max
     return arguments

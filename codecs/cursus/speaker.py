@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 from dragoman.codecs.base import ProtocolError, Told, Unsayable
 from dragoman.codecs.cursus import hearing, saying
+from dragoman.codecs.cursus.fault import refused
 from dragoman.codecs.cursus.wire import FRAME_BYTES_MAX, MAGIC
 from dragoman.core import calls
+from dragoman.core.error import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from dragoman.core.calls import Request
 
 _U32 = Struct(">I")
+_UNASKED = {ErrorCode.STALE_GENERATION, ErrorCode.NOT_LEADER}
+"""What a server may say to a member that asks nothing."""
 
 
 class CursusSpeaker:
@@ -88,9 +92,10 @@ class CursusSpeaker:
                 raise ProtocolError("a batch that nothing was asked for")
             return Told(hearing.fetched(asked, batch))
         if not self._asked:
-            failure = hearing.failure_of(body)
-            if failure is None or not self._followed:
+            failure = refused(body)
+            if failure is None or not (self._followed or failure.code in _UNASKED):
                 raise ProtocolError("a reply that nothing was asked for")
-            self._followed.popitem()
+            if self._followed:
+                self._followed.popitem()
             return Told(failure, push=True)
         return Told(hearing.understand(self._asked.popleft(), body))
