@@ -76,11 +76,15 @@ mutants: $(VENV)/.test ## Break the engine on purpose, one way after another, an
 interop: $(VENV)/.test ## Drive published clients against the gateway
 	$(BIN)/python -m pytest -m interop tests/interop
 
-interop-build: ## Build the driver of the published Rust clients of Iggy (some minutes)
-	@command -v cargo >/dev/null && pkg-config --exists openssl \
-		|| { echo "This needs cargo and Debian's libssl-dev and pkg-config." >&2; exit 1; }
-	OPENSSL_NO_VENDOR=1 cargo build --locked \
-		--manifest-path tests/interop/iggy_rust/Cargo.toml --target-dir .interop/iggy_rust
+interop-build: ## Build what interop drives of Rust (some minutes) and Go, each where its toolchain is
+	@if command -v cargo >/dev/null && pkg-config --exists openssl; then \
+		OPENSSL_NO_VENDOR=1 cargo build --locked \
+			--manifest-path tests/interop/iggy_rust/Cargo.toml --target-dir .interop/iggy_rust; \
+	else echo "The Rust clients of Iggy need cargo, libssl-dev and pkg-config: left out." >&2; fi
+	@if command -v go >/dev/null; then \
+		cd tests/interop/cursus_e2e && go test -c -mod=readonly \
+			-o ../../../.interop/cursus_e2e/cursus-e2e.test github.com/downfa11-org/go-broker/test/e2e; \
+	else echo "The Go suite of the Cursus broker needs Go 1.25: left out." >&2; fi
 
 clean: ## Remove the environment and caches (never ./data)
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
