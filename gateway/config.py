@@ -1,4 +1,4 @@
-"""What an operator may choose: `dragoman.toml`, then `DRAGOMAN_*` variables, then flags.
+"""What an operator may choose: a profile, `dragoman.toml`, `DRAGOMAN_*` variables, flags.
 
 A variable names its place with double underscores: `DRAGOMAN_LISTENERS__V1__PORT=9192` is the key
 `port` of `[listeners.v1]`. Later sources win key by key. Everything is checked before anything is
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import ipaddress
-import tomllib
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -18,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from dragoman.codecs.registry import dialect, dialect_names
 from dragoman.core.options import EngineOptions
 from dragoman.core.storage.options import StorageOptions
+from dragoman.gateway.layers import DEFAULT, Layers, read_environment, read_file, read_flags
+from dragoman.gateway.profile import profile_tables
 from dragoman.gateway.table import ConfigError, full_name, read_options, read_value, refuse_unknown
 
 if TYPE_CHECKING:
@@ -25,11 +26,9 @@ if TYPE_CHECKING:
 
 IN_FLIGHT_BYTES_MIN = 1024 * 1024
 """Below it, connections with frames of ordinary size would take turns all the time."""
-CONFIG_FILE = Path("dragoman.toml")
-"""Read from the working directory where no other file is named and it is there."""
-PREFIX = "DRAGOMAN_"
+_PLAIN = (("profile", str), ("data", Path), ("insecure", bool), ("drain_timeout_s", float))
 _SECTIONS = (
-    *("data", "insecure", "drain_timeout_s"),
+    *(name for name, _ in _PLAIN),
     *("server", "listeners", "storage", "engine", "log"),
 )
 
@@ -119,11 +118,14 @@ class Config:
     """Everything that `dragoman serve` needs to know.
 
     Attributes:
+        profile: The named set of keys below what the file says; empty for none.
         insecure: Public addresses are accepted although nothing authenticates their clients.
         drain_timeout_s: How long a stop waits for what was asked.
         ephemeral: Every listener on a free port of 127.0.0.1.
+        layers: Who said what.
     """
 
+    profile: str = ""
     data: Path = Path("data")
     insecure: bool = False
     drain_timeout_s: float = 10.0
@@ -133,6 +135,7 @@ class Config:
     storage: StorageOptions = field(default_factory=StorageOptions)
     engine: EngineOptions = field(default_factory=EngineOptions)
     log: LogConfig = field(default_factory=LogConfig)
+    layers: Layers = field(default_factory=Layers, repr=False, compare=False)
 
 
 def load_config(
@@ -153,58 +156,41 @@ def load_config(
     Raises:
         ConfigError: With one sentence for people.
     """
-    tables = _read_file(file)
-    for name, text in sorted(environment.items()):
-        if name.startswith(PREFIX):
-            _put(tables, name.removeprefix(PREFIX).lower().split("__"), text, name)
-    for name, value in flags.items():
-        if value is not None:
-            _put(tables, name.split("."), value, f"--{name}")
-    tables = {full_name(key, _SECTIONS): value for key, value in tables.items()}
+    layers = _laid(
+        file=read_file(file),
+        environment=read_environment(environment),
+        flag=read_flags(flags),
+    )
+    tables = {full_name(key, _SECTIONS): value for key, value in layers.tables.items()}
     refuse_unknown(tables, _SECTIONS, "the configuration")
-    plain = {
-        key: read_value(key, hint, tables[key], key)
-        for key, hint in (("data", Path), ("insecure", bool), ("drain_timeout_s", float))
-        if key in tables
-    }
+    plain = {key: read_value(key, hint, tables[key], key) for key, hint in _PLAIN if key in tables}
     config = Config(
         **plain,
         ephemeral=ephemeral,
         server=read_options(ServerConfig, _table(tables, "server"), "server"),
-        listeners=_read_listeners(_table(tables, "listeners"), ephemeral=ephemeral),
-        storage=read_options(StorageOptions, _split_durability(tables), "storage"),
+        listeners=_read_listeners(_table(tables, "listeners"), layers, ephemeral=ephemeral),
+        storage=read_options(StorageOptions, _table(tables, "storage"), "storage"),
         engine=read_options(EngineOptions, _table(tables, "engine"), "engine"),
         log=read_options(LogConfig, _table(tables, "log"), "log"),
+        layers=layers,
     )
     for listener in config.listeners:
         _check_listener(listener, insecure=config.insecure)
     return config
 
 
-def _read_file(file: Path | None) -> dict[str, Any]:
-    path = CONFIG_FILE if file is None else file
-    try:
-        with path.open("rb") as opened:
-            return tomllib.load(opened)
-    except FileNotFoundError:
-        if file is None:
-            return {}
-        raise ConfigError(f"there is no configuration file {file}") from None
-    except OSError as error:
-        raise ConfigError(f"the configuration file {path} cannot be read: {error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the configuration file {path} is not TOML: {error}") from None
-
-
-def _put(tables: dict[str, Any], keys: list[str], value: Any, source: str) -> None:
-    """Sets one key of nested tables."""
-    table = tables
-    for key in keys[:-1]:
-        inner = table.setdefault(key, {})
-        if not isinstance(inner, dict):
-            raise ConfigError(f'{source}: "{key}" is a value, not a section')
-        table = inner
-    table[keys[-1]] = value
+def _laid(**given: dict[str, Any]) -> Layers:
+    """The layers by name, later ones on top, upon the profile that they name."""
+    layers = Layers()
+    for tables in given.values():
+        layers.add("", {key: tables[key] for key in ("profile",) if key in tables})
+    name = read_value("profile", str, layers.tables.get("profile", ""), "profile")
+    layers = Layers()
+    if name:
+        layers.add("profile", profile_tables(name))
+    for source, tables in given.items():
+        layers.add(source, tables)
+    return layers
 
 
 def _table(tables: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -214,21 +200,19 @@ def _table(tables: Mapping[str, Any], name: str) -> dict[str, Any]:
     return table
 
 
-def _split_durability(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Reads `interval:<ms>` as the mode and its time."""
-    table = dict(_table(tables, "storage"))
-    mode = table.get("durability")
-    if isinstance(mode, str) and mode.startswith("interval:"):
-        table["durability"], _, table["flush_ms"] = mode.partition(":")
-    return table
-
-
-def _read_listeners(tables: dict[str, Any], *, ephemeral: bool) -> tuple[ListenerConfig, ...]:
+def _read_listeners(
+    tables: dict[str, Any], layers: Layers, *, ephemeral: bool
+) -> tuple[ListenerConfig, ...]:
     names = dialect_names()
     refuse_unknown(tables, names, "listeners")
     sections = {name: _table(tables, name) for name in names}
     enabled = [
-        _read_listener(name, section)
+        _read_listener(
+            name,
+            section,
+            connections_chosen=layers.source_of("listeners", name, "connections_max")
+            not in (DEFAULT, "profile"),
+        )
         for name, section in sections.items()
         if read_value("enabled", bool, section.get("enabled", True), f"listeners.{name}.enabled")
     ]
@@ -246,7 +230,7 @@ _OWN_KEYS = tuple(
 )
 
 
-def _read_listener(name: str, table: dict[str, Any]) -> ListenerConfig:
+def _read_listener(name: str, table: dict[str, Any], *, connections_chosen: bool) -> ListenerConfig:
     where = f"listeners.{name}"
     spoken = dialect(name)
     named = {full_name(key, _OWN_KEYS): value for key, value in table.items()}
@@ -272,7 +256,7 @@ def _read_listener(name: str, table: dict[str, Any]) -> ListenerConfig:
         "frame_bytes_max": spoken.limits.frame_bytes_max,
     }
     listener = read_options(ListenerConfig, {**own_defaults, **own, "dialect": name}, where)
-    return replace(listener, options=options, connections_chosen="connections_max" in own)
+    return replace(listener, options=options, connections_chosen=connections_chosen)
 
 
 def _check_listener(listener: ListenerConfig, *, insecure: bool) -> None:
