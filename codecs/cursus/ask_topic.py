@@ -71,9 +71,13 @@ def _list(context: Context, command: Command, tag: Tag) -> Heard:
     return Asked(tag, calls.ListTopics())
 
 
-def _metadata(context: Context, command: Command, tag: Tag) -> Heard:
+def _describe(context: Context, command: Command, tag: Tag) -> Heard:
     namespace, topic = topic_of(command, tag)
     return Asked(tag, calls.DescribeTopic(topic, namespace))
+
+
+def _list_cluster(context: Context, command: Command, tag: Tag) -> Heard:
+    raise Bad("distribution_not_enabled", ErrorCode.UNSUPPORTED)
 
 
 def _find_coordinator(context: Context, command: Command, tag: Tag) -> Heard:
@@ -90,7 +94,9 @@ TOPICS: Final[Mapping[str, Handler]] = {
     "CREATE": _create_topic,
     "DELETE": _delete_topic,
     "LIST": _list,
-    "METADATA": _metadata,
+    "LIST_CLUSTER": _list_cluster,
+    "DESCRIBE": _describe,
+    "METADATA": _describe,
     "FIND_COORDINATOR": _find_coordinator,
     "DELETE_RECORDS": _delete_records,
     "HELP": _help,

@@ -10,7 +10,7 @@ from dragoman.codecs.cursus.ask_group import GROUPS
 from dragoman.codecs.cursus.ask_read import READING
 from dragoman.codecs.cursus.ask_topic import TOPICS
 from dragoman.codecs.cursus.ask_write import WRITING
-from dragoman.codecs.cursus.command import UNSERVED
+from dragoman.codecs.cursus.command import POSITIONS
 from dragoman.codecs.cursus.translate import Tag, printable
 from dragoman.core import calls
 from dragoman.core.error import ErrorCode, Failure
@@ -33,7 +33,7 @@ def ask(context: Context, command: Command, text: bytes) -> list[Heard]:
     """
     tag = Tag(command.keyword, positional=command.positional)
     try:
-        if command.keyword in UNSERVED:
+        if command.keyword not in POSITIONS:
             raise Bad(f"unsupported command={command.keyword}", ErrorCode.UNSUPPORTED)
         if command.keyword == "EXIT":
             tag.closes = True

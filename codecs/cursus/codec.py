@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.codecs.base import (
     HungUp,
+    IfTopic,
     Offload,
     Refused,
     Sent,
@@ -39,6 +40,7 @@ from dragoman.codecs.framing import Reassembly
 from dragoman.core import calls
 from dragoman.core.error import ErrorCode, Failure
 
+from dragoman.core.name import split_flat
 if TYPE_CHECKING:
     from dragoman.codecs.base import Buffer, Facts, Heard
 
@@ -156,7 +158,10 @@ class CursusCodec:
         if begin < size:
             text = body[begin:]
             if (found := find_keyword(text)) is not None:
-                return self._command(*found, text)
+                keyword, at = found
+                if begin > 2 and keyword not in EVERYWHERE and not is_named(text, at):
+                    return self._either(body[2:begin], keyword, at, text)
+                return self._command(keyword, at, text)
             if begin > 2:
                 return [direct(self._context, body[2:begin], text)]
         return [_refused("malformed_input reason=missing_topic_or_payload", fatal=True)]
@@ -166,6 +171,15 @@ class CursusCodec:
         if command is None:
             return [_refused(f"command_too_long limit={COMMAND_BYTES_MAX}")]
         return ask(self._context, command, text)
+
+    def _either(self, topic: bytes, keyword: str, begin: int, text: bytes) -> list[Heard]:
+        """A text that is a message where its envelope's topic exists, and else a command."""
+        commanded = self._command(keyword, begin, text)
+        message = direct(self._context, topic, text)
+        if type(message) is Refused:  # no topic has such a name
+            return commanded
+        namespace, name = split_flat(topic.decode())
+        return [IfTopic(name, namespace, [message], commanded)]
 
     # ------------------------------------------------------------ bytes out
 
@@ -241,4 +255,12 @@ def _refused(wording: str, *, fatal: bool = False) -> Refused:
 
 def _unopened(wording: str) -> Refused:
     """A frame that cannot be opened; only batches are compressed, so it is answered as one."""
+def _is_plain(body: bytes) -> bool:
+    """Whether a body is a raw command, or an envelope with a command or a message in it."""
+    if body[:1] != b"\0":
+        return find_keyword(body) is not None
+    begin = 2 + _U16(body, 0)[0] if len(body) > 1 else len(body)
+    return begin < len(body) and (begin > 2 or find_keyword(body[2:]) is not None)
+
+
     return Refused(AckTag(wording=wording), Failure(ErrorCode.MALFORMED, wording))

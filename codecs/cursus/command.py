@@ -1,8 +1,8 @@
 """Text commands as they lie on the wire: which keyword, and which arguments.
 
 A command is a keyword, then the end or white space, then arguments: `name=value` tokens in any
-order, or the document's form, values in a fixed order. The first argument tells which: no topic or
-group name contains `=`. The message of a PUBLISH is the rest of the frame, byte for byte.
+order, or the document's form, values in a fixed order. The first argument alone tells which: it is
+a known name and `=`, or a value. The message of a PUBLISH is the rest of the frame, byte for byte.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ POSITIONS: Final[dict[str, tuple[str, ...]]] = {
     "CREATE": ("topic", "partitions"),
     "DELETE": ("topic",),
     "LIST": (),
+    "LIST_CLUSTER": (),
+    "DESCRIBE": ("topic",),
     "METADATA": ("topic",),
     "FIND_COORDINATOR": ("group",),
     "PUBLISH": ("topic", "message"),
@@ -34,11 +36,26 @@ POSITIONS: Final[dict[str, tuple[str, ...]]] = {
 }
 """The commands that are served, and the order of the arguments in the document's form."""
 
+ARGUMENTS: Final = frozenset(
+    (
+        *("topic", "partition", "partitions", "offset", "group", "member", "generation", "batch"),
+        *("message", "acks", "key", "producerId", "seqNum", "epoch", "isIdempotent", "wait_ms"),
+        *("autoOffsetReset", "consumer", "before", "idempotent", "event_sourcing", "retention"),
+        *("retention_hours", "retention_bytes", "compact", "tombstone", "dedupe", "partitioner"),
+        *("replication_factor", "auth_policy", "cleanup_policy", "read_acl", "write_acl"),
+        *("version", "from_version", "event_type", "schema_version", "metadata", "isolation"),
+    )
+)
+"""The names that arguments have in the clients' form, of all commands together: a first argument
+that begins with one of them and `=` makes it that form."""
+
+EVERYWHERE: Final = frozenset({"CREATE", "DELETE", "LIST", "SUBSCRIBE", "PUBLISH", "CONSUME"})
+"""The commands of the message-flow document, which are commands in any envelope and any form; the
+others are messages in the envelope of a topic that exists, unless they are in the clients' form."""
+
 UNSERVED: Final = frozenset(
     {
         "SUBSCRIBE",
-        "DESCRIBE",
-        "LIST_CLUSTER",
         "LIST_GROUPS",
         "REGISTER_GROUP",
         "GROUP_STATUS",
@@ -48,15 +65,25 @@ UNSERVED: Final = frozenset(
         "READ_SNAPSHOT",
         "STREAM_VERSION",
         "RAFT_APPLY",
+        *("PROTOCOL_INFO", "NEGOTIATE", "AUTH", "LIST_OFFSETS", "CLUSTER_STATUS", "ELECT_LEADER"),
+        *("INIT_PRODUCER_ID", "BEGIN_TXN", "TXN_PUBLISH", "SEND_OFFSETS_TO_TXN", "END_TXN"),
+        *("TXN_STATUS", "LIST_SNAPSHOTS", "FETCH_SNAPSHOTS", "CATCHUP_SNAPSHOTS"),
     }
 )
-"""Commands of the same generation that this server does not have; they are refused by name."""
+"""Commands that this server does not have, of a broker among others or of later brokers; they are
+refused by name."""
+
+REPLICATION: Final = "REPLICATE_"
+"""How the commands begin by which later brokers copy each other; none is served."""
 
 COMMAND_BYTES_MAX: Final = 256 * 1024
 """The longest command, without the message of a PUBLISH."""
 
-_KEYWORD = re.compile(rb"[\0\s]{0,64}([A-Za-z_]{3,20})(?=[\0\s]|\Z)")
+_KEYWORD = re.compile(rb"[\0\s]{0,64}([A-Za-z_]{3,32})(?=[\0\s]|\Z)")
 _MESSAGE = re.compile(rb"(?:\A|\s)message=")
+_NAMED = re.compile(
+    rb"[\0\s]*(?:%b)=" % b"|".join(sorted([name.encode() for name in ARGUMENTS], reverse=True))
+)
 _PLAIN_TOPIC = re.compile(rb"[\0\s]*(\S+)(?:\s|\Z)")
 _EDGE = b"\0 \t\r\n"
 
@@ -84,9 +111,18 @@ def find_keyword(text: bytes) -> tuple[str, int] | None:
     if found is None:
         return None
     keyword = found[1].decode().upper()
-    if keyword in POSITIONS or keyword in UNSERVED:
+    if keyword in POSITIONS or keyword in UNSERVED or keyword.startswith(REPLICATION):
         return keyword, found.end()
     return None
+
+
+def is_named(text: bytes, at: int = 0) -> bool:
+    """Whether arguments are in the clients' form, which the first of them decides.
+
+    Args:
+        at: Where they begin.
+    """
+    return _NAMED.match(text, at) is not None
 
 
 def parse(keyword: str, text: bytes) -> Command | None:
@@ -96,10 +132,10 @@ def parse(keyword: str, text: bytes) -> Command | None:
         text: What follows the keyword.
     """
     message = None
+    named = is_named(text)
     if keyword == "PUBLISH":
         head = text[:COMMAND_BYTES_MAX]
-        start = _PLAIN_TOPIC.match(head)
-        if start is not None and b"=" not in start[1]:
+        if not named and (start := _PLAIN_TOPIC.match(head)) is not None:
             values = {"topic": start[1]}
             if start.end() > start.end(1):
                 values["message"] = text[start.end() :]
@@ -110,7 +146,7 @@ def parse(keyword: str, text: bytes) -> Command | None:
     if len(text) > COMMAND_BYTES_MAX:
         return None
     tokens = text.strip(_EDGE).split()
-    if tokens and b"=" not in tokens[0]:
+    if tokens and not named:
         names = POSITIONS.get(keyword, ())
         count = len(names)
         return Command(keyword, True, dict(zip(names, tokens, strict=False)), tokens[count:])

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.codecs.cursus.command import COMMAND_BYTES_MAX, Command, find_keyword, parse
+from dragoman.codecs.cursus.command import (
+    ARGUMENTS,
+    COMMAND_BYTES_MAX,
+    POSITIONS,
+    Command,
+    find_keyword,
+    parse,
+)
 
 
 def command(text: bytes) -> Command:
@@ -77,4 +84,31 @@ def test_a_long_message_is_no_long_command() -> None:
 
 @pytest.mark.parametrize("keyword", ["LIST", "PUBLISH"])
 def test_a_long_command_is_not_cut(keyword: str) -> None:
-    assert parse(keyword, b" a=" + b"x" * COMMAND_BYTES_MAX) is None
+    assert parse(keyword, b" topic=" + b"x" * COMMAND_BYTES_MAX) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "positional"),
+    [
+        (b"CREATE topic=t 4", False),
+        (b"CREATE\t\0partitions=4 topic=t", False),
+        (b"CREATE t partitions=4", True),
+        (b"CREATE a=b topic=t", True),
+        (b"CREATE Topic=t", True),
+        (b"CREATE topic =t", True),
+        (b"PUBLISH topics=t hello", True),
+        (b"PUBLISH key=k topic=t message=m", False),
+        (b"HEARTBEAT of the city", True),
+        (b"LIST", False),
+    ],
+)
+def test_the_first_argument_alone_tells_the_form(text: bytes, *, positional: bool) -> None:
+    assert command(text).positional is positional
+
+
+def test_every_name_of_the_documents_form_is_one_of_the_clients() -> None:
+    assert {name for names in POSITIONS.values() for name in names} <= ARGUMENTS
+
+
+def test_the_commands_of_replication_are_known_by_how_they_begin() -> None:
+    assert find_keyword(b"REPLICATE_ANYTHING x=1") == ("REPLICATE_ANYTHING", 18)
