@@ -105,6 +105,7 @@ class Facts:
         loopback: The listener can be reached from its own machine only.
         token: Unpredictable bytes that no other connection has, of which a codec makes the ids that
             its dialect wants made; codecs roll no dice.
+        tls_subject: Whom the client's certificate names, where the listener asks for one.
     """
 
     limits: Limits
@@ -115,6 +116,7 @@ class Facts:
     options: Mapping[str, Any] = field(default_factory=dict)
     token: bytes = b""
     loopback: bool = True
+    tls_subject: str = ""
 
     @property
     def address(self) -> tuple[str, int]:

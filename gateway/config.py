@@ -8,7 +8,6 @@ opened; what is wrong is refused in one sentence.
 from __future__ import annotations
 
 import difflib
-import ipaddress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman.codecs.registry import dialect, dialect_names
 from dragoman.core.options import EngineOptions
 from dragoman.core.storage.options import StorageOptions
+from dragoman.gateway.door import is_loopback, parse_address
 from dragoman.gateway.layers import DEFAULT, Layers, read_environment, read_file, read_flags
 from dragoman.gateway.profile import profile_tables
 from dragoman.gateway.table import ConfigError, full_name, read_options, read_value, refuse_unknown
@@ -29,7 +29,7 @@ IN_FLIGHT_BYTES_MIN = 1024 * 1024
 _PLAIN = (("profile", str), ("data", Path), ("insecure", bool), ("drain_timeout_s", float))
 _SECTIONS = (
     *(name for name, _ in _PLAIN),
-    *("server", "listeners", "storage", "engine", "log"),
+    *("server", "listeners", "admin", "storage", "engine", "log"),
 )
 
 
@@ -94,7 +94,10 @@ class ListenerConfig:
         connections_chosen: It was configured, so it is never lowered to what the system grants.
         idle_timeout_s: Close a connection that owes and is owed nothing after so long; 0 never.
         frame_bytes_max: Largest frame accepted.
-        tls_cert, tls_key: PEM files; both or neither.
+        tls_cert, tls_key: PEM files; both or neither. Read again on SIGHUP.
+        tls_key_password: Of a key that is kept encrypted.
+        tls_client_ca: PEM file of authorities; a client shows a certificate of one of them.
+        handshake_timeout_s: How long a client may take until TLS stands.
         advertised: `host:port` for dialects that tell clients where to connect.
         options: What the dialect itself offers, validated by it.
     """
@@ -109,8 +112,34 @@ class ListenerConfig:
     enabled: bool = True
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    tls_key_password: str | None = field(default=None, repr=False)
+    tls_client_ca: Path | None = None
+    handshake_timeout_s: float = 10.0
     advertised: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdminConfig:
+    """The port for operators and their machines: health, readiness, metrics.
+
+    Attributes:
+        port: 0 takes a free one.
+        connections_max: At this many, accepting pauses.
+        tls_cert, tls_key, tls_key_password, tls_client_ca, handshake_timeout_s: As of a listener.
+        lag_series_max: So many (topic, partition, group) have their lag in the metrics.
+    """
+
+    enabled: bool = True
+    host: str = "127.0.0.1"
+    port: int = 9080
+    connections_max: int = 64
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    tls_key_password: str | None = field(default=None, repr=False)
+    tls_client_ca: Path | None = None
+    handshake_timeout_s: float = 10.0
+    lag_series_max: int = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +161,7 @@ class Config:
     ephemeral: bool = False
     server: ServerConfig = field(default_factory=ServerConfig)
     listeners: tuple[ListenerConfig, ...] = ()
+    admin: AdminConfig = field(default_factory=AdminConfig)
     storage: StorageOptions = field(default_factory=StorageOptions)
     engine: EngineOptions = field(default_factory=EngineOptions)
     log: LogConfig = field(default_factory=LogConfig)
@@ -169,13 +199,19 @@ def load_config(
         ephemeral=ephemeral,
         server=read_options(ServerConfig, _table(tables, "server"), "server"),
         listeners=_read_listeners(_table(tables, "listeners"), layers, ephemeral=ephemeral),
+        admin=_read_admin(_table(tables, "admin"), ephemeral=ephemeral),
         storage=read_options(StorageOptions, _table(tables, "storage"), "storage"),
         engine=read_options(EngineOptions, _table(tables, "engine"), "engine"),
         log=read_options(LogConfig, _table(tables, "log"), "log"),
         layers=layers,
     )
     for listener in config.listeners:
-        _check_listener(listener, insecure=config.insecure)
+        where = f"listeners.{listener.dialect}"
+        _check_door(listener, where, insecure=config.insecure)
+        if listener.advertised is not None:
+            parse_address(listener.advertised, f"{where}.advertised")
+    if config.admin.enabled:
+        _check_door(config.admin, "admin", insecure=config.insecure)
     return config
 
 
@@ -259,40 +295,26 @@ def _read_listener(name: str, table: dict[str, Any], *, connections_chosen: bool
     return replace(listener, options=options, connections_chosen=connections_chosen)
 
 
-def _check_listener(listener: ListenerConfig, *, insecure: bool) -> None:
-    where = f"listeners.{listener.dialect}"
-    if not 0 <= listener.port <= 65_535:
-        raise ConfigError(f"{where}.port: {listener.port} is not a port")
-    if listener.connections_max < 1:
+def _read_admin(table: dict[str, Any], *, ephemeral: bool) -> AdminConfig:
+    admin = read_options(AdminConfig, table, "admin")
+    return replace(admin, host="127.0.0.1", port=0) if ephemeral else admin
+
+
+def _check_door(door: ListenerConfig | AdminConfig, where: str, *, insecure: bool) -> None:
+    if not 0 <= door.port <= 65_535:
+        raise ConfigError(f"{where}.port: {door.port} is not a port")
+    if door.connections_max < 1:
         raise ConfigError(f"{where}.connections_max: at least one connection must be allowed")
-    if (listener.tls_cert is None) != (listener.tls_key is None):
+    if (door.tls_cert is None) != (door.tls_key is None):
         raise ConfigError(f"{where}: tls_cert and tls_key belong together; only one is given")
-    if listener.advertised is not None:
-        parse_address(listener.advertised, f"{where}.advertised")
-    if not insecure and not is_loopback(listener.host):
+    if door.tls_cert is None and door.tls_client_ca is not None:
         raise ConfigError(
-            f"{where}.host: {listener.host} can be reached from other machines and nothing "
-            "authenticates them; pass --insecure to accept that"
+            f"{where}.tls_client_ca: without tls_cert and tls_key nothing is verified"
         )
-
-
-def parse_address(text: str, where: str) -> tuple[str, int]:
-    """Reads `host:port`.
-
-    Raises:
-        ConfigError: It is something else.
-    """
-    host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isdecimal() or int(port) > 65_535:
-        raise ConfigError(f"{where}: {text!r} is not host:port")
-    return host.strip("[]"), int(port)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from its own machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    if door.handshake_timeout_s <= 0:
+        raise ConfigError(f"{where}.handshake_timeout_s must be above 0")
+    if not insecure and not is_loopback(door.host) and door.tls_client_ca is None:
+        raise ConfigError(
+            f"{where}.host: {door.host} can be reached from other machines and nothing "
+            "authenticates them; pass --insecure to accept that, or name a tls_client_ca"
+        )

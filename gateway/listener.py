@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import socket
-import ssl
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,12 +15,12 @@ from dragoman.codecs.base import Facts, Limits
 from dragoman.core.outcome import Client
 from dragoman.gateway.carrier import SLOW_READER_US
 from dragoman.gateway.clock import read_clocks
-from dragoman.gateway.config import is_loopback, parse_address
+from dragoman.gateway.door import is_loopback, open_door, parse_address, shown
 from dragoman.gateway.inflow import Inflow
 from dragoman.gateway.lane import Lane, unread
 from dragoman.gateway.session import Session
-from dragoman.gateway.stream import HANDSHAKE_SECONDS_MAX, StreamConnection
-from dragoman.gateway.table import ConfigError
+from dragoman.gateway.stream import StreamConnection
+from dragoman.gateway.tls import HandshakeRefused, shake_hands, subject_of, tls_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
 
 ACCEPTS_MAX = 64
 """Connections accepted before other tasks have their turn."""
-BACKLOG = 1024
 TOKEN_BYTES = 16
 NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -55,6 +52,10 @@ class Listener:
     Attributes:
         port: Where it listens.
         connections: How many it serves now.
+        accepted: How many it has taken in.
+        handshakes_refused: Those that got no further than TLS.
+        is_accepting: Its door is open.
+        tls: Its certificate, or None where it is plain.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class Listener:
             else parse_address(config.advertised, f"listeners.{config.dialect}.advertised")
         )
         self._loopback = is_loopback(config.host)
-        self._tls = _tls_context(config)
+        self.tls = tls_of(config, f"listeners.{config.dialect}")
         self._room = trio.Event()
         self._empty = trio.Event()
         self._accepting = trio.CancelScope()
@@ -101,7 +102,10 @@ class Listener:
             clock=clock,
         )
         self.connections = 0
-        self._socket = _bind(config)
+        self.accepted = 0
+        self.handshakes_refused = 0
+        self.is_accepting = False
+        self._socket = open_door(config.host, config.port, f"listeners.{config.dialect}")
         self.port: int = self._socket.getsockname()[1]
 
     def swept(self) -> Iterable[Swept]:
@@ -113,6 +117,7 @@ class Listener:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._lane.run)
             with self._accepting, self._socket:
+                self.is_accepting = True
                 while True:
                     if self.connections >= self.config.connections_max:
                         await self._wait_room()
@@ -121,6 +126,7 @@ class Listener:
 
     def stop_accepting(self) -> None:
         """Closes the door; who is inside stays."""
+        self.is_accepting = False
         self._accepting.cancel()
 
     def drain(self) -> None:
@@ -164,11 +170,12 @@ class Listener:
                     return
                 continue
             self.connections += 1
+            self.accepted += 1
             self._flusher.connections += 1
             try:
                 self._open(accepted, address, nursery)
             except Exception:
-                _log.exception("fault", dialect=self.dialect.name, peer=_shown(address))
+                _log.exception("fault", dialect=self.dialect.name, peer=shown(address))
                 accepted.close()
                 self._closed()
 
@@ -176,14 +183,17 @@ class Listener:
         self, accepted: socket.socket, address: tuple[str, int], nursery: trio.Nursery
     ) -> None:
         now = self._clock()
-        if self._tls is None:
+        if self.tls is None:
             session = self._session(accepted, address, now)
             self._lane.add(accepted, session, now)
         else:
             accepted.setblocking(False)
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             nursery.start_soon(self._serve_tls, accepted, address)
 
-    def _session(self, accepted: socket.socket, address: tuple[str, int], now: Now) -> Session:
+    def _session(
+        self, accepted: socket.socket, address: tuple[str, int], now: Now, subject: str = ""
+    ) -> Session:
         facts = Facts(
             limits=self._limits,
             renderings=self._renderings,
@@ -193,28 +203,27 @@ class Listener:
             options=self.config.options,
             token=os.urandom(TOKEN_BYTES),
             loopback=self._loopback,
+            tls_subject=subject,
         )
-        client = Client(next(self._numbers), self.dialect.name, _shown(address))
+        client = Client(next(self._numbers), self.dialect.name, shown(address))
         return Session(self.dialect.codec(facts), self._engine, client, now)
 
     async def _serve_tls(self, accepted: socket.socket, address: tuple[str, int]) -> None:
-        assert self._tls is not None, "only TLS listeners serve streams"
+        assert self.tls is not None, "only TLS listeners serve streams"
         connection: StreamConnection | None = None
         try:
-            stream = trio.SSLStream(
-                trio.SocketStream(trio.socket.from_stdlib_socket(accepted)),
-                self._tls,
-                server_side=True,
-                https_compatible=True,
-            )
-            shaken = False
-            with trio.move_on_after(HANDSHAKE_SECONDS_MAX):
-                await stream.do_handshake()
-                shaken = True
-            if not shaken:
-                _log.info("handshake overdue", dialect=self.dialect.name, peer=_shown(address))
-                return
-            session = self._session(accepted, address, self._clock())
+            stream = await shake_hands(accepted, self.tls, self.config.handshake_timeout_s)
+            subject = subject_of(stream)
+            session = self._session(accepted, address, self._clock(), subject)
+            if subject:
+                client = session.client
+                _log.info(
+                    "client certificate accepted",
+                    session=client.number,
+                    dialect=client.dialect,
+                    peer=client.peer,
+                    subject=subject,
+                )
             connection = StreamConnection(
                 stream,
                 session,
@@ -227,15 +236,17 @@ class Listener:
             )
             self._streams.add(connection)
             await connection.run()
-        except trio.BrokenResourceError as error:
+        except HandshakeRefused as error:
+            self.handshakes_refused += 1
             _log.info(
                 "handshake failed",
                 dialect=self.dialect.name,
-                peer=_shown(address),
-                error=str(error.__cause__ or error),
+                peer=shown(address),
+                reason=error.reason,
+                **({"looks_like": error.looks_like} if error.looks_like else {}),
             )
         except Exception:
-            _log.exception("fault", dialect=self.dialect.name, peer=_shown(address))
+            _log.exception("fault", dialect=self.dialect.name, peer=shown(address))
         finally:
             if connection is not None:
                 self._streams.discard(connection)
@@ -248,52 +259,3 @@ class Listener:
         self._room.set()
         if self.connections == 0:
             self._empty.set()
-
-
-def _shown(address: tuple[str, int]) -> str:
-    host, port = address[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _tls_context(config: ListenerConfig) -> ssl.SSLContext | None:
-    if config.tls_cert is None or config.tls_key is None:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(config.tls_cert, config.tls_key)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(
-            f"listeners.{config.dialect}: {config.tls_cert} and {config.tls_key} are not a "
-            f"certificate and its key: {error}"
-        ) from None
-    return context
-
-
-def _bind(config: ListenerConfig) -> socket.socket:
-    where = f"listeners.{config.dialect}"
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            config.host, config.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-    except OSError as error:
-        raise ConfigError(f"{where}.host: {config.host} is not an address: {error}") from None
-    bound = socket.socket(family, kind, protocol)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            with contextlib.suppress(OSError):
-                bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        bound.bind(address)
-        bound.listen(BACKLOG)
-        bound.setblocking(False)
-    except OSError as error:
-        bound.close()
-        if error.errno == errno.EADDRINUSE:
-            raise ConfigError(
-                f"{where}: port {config.port} of {config.host} is taken by another process"
-            ) from None
-        raise ConfigError(
-            f"{where}: cannot listen on {config.host}:{config.port}: {error.strerror}"
-        ) from None
-    return bound

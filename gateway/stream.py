@@ -28,7 +28,6 @@ SHORT_RECEIVE_BYTES = 16 * 1024
 """What is read at once while memory is short."""
 SEND_BYTES_MAX = 64 * 1024
 """What is sent at once: a peer that takes so much within its time is not stalled."""
-HANDSHAKE_SECONDS_MAX = 10
 
 _log = structlog.get_logger("dragoman.stream")
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dragoman.core.storage.options import Durability
-from dragoman.gateway.config import Config, LogFormat, LogLevel, load_config, parse_address
+from dragoman.gateway.config import Config, LogFormat, LogLevel, load_config
+from dragoman.gateway.door import parse_address
 from dragoman.gateway.table import ConfigError
 
 if TYPE_CHECKING:
@@ -230,3 +231,37 @@ def test_zero_turns_off_what_an_engine_can_do_without(tmp_path: Path) -> None:
     text = "".join(f"{name} = 0\n" for name in (*names, "tombstone_ms", "long_poll_max_us"))
     engine = load(tmp_path, f"[engine]\n{text}").engine
     assert [getattr(engine, name) for name in names] == [0, 0, 0, 0]
+
+
+def test_the_admin_port_has_a_section_of_its_own(tmp_path: Path) -> None:
+    config = load(tmp_path, "[admin]\nport = 9999\nhandshake_timeout = '2s'\n")
+    assert (config.admin.port, config.admin.handshake_timeout_s) == (9999, 2.0)
+    assert load(tmp_path, "[admin]\nenabled = false\nhost = '0.0.0.0'\n").admin.enabled is False
+    with pytest.raises(ConfigError, match=r"^admin\.host: 0\.0\.0\.0 can be reached"):
+        load(tmp_path, "[admin]\nhost = '0.0.0.0'\n")
+
+
+def test_an_ephemeral_admin_port_is_a_free_one_of_loopback() -> None:
+    config = load_config(None, {}, {"admin.host": "0.0.0.0"}, ephemeral=True)
+    assert (config.admin.host, config.admin.port) == ("127.0.0.1", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("tls_client_ca = 'ca.pem'", "without tls_cert and tls_key nothing is verified"),
+        ("handshake_timeout_s = 0", "handshake_timeout_s must be above 0"),
+        ("tls_cert = 'a'", "belong together"),
+    ],
+)
+@pytest.mark.parametrize("section", ["listeners.v1", "admin"])
+def test_tls_that_cannot_be_meant_is_refused(
+    tmp_path: Path, section: str, text: str, sentence: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"^{section}.*{sentence}"):
+        load(tmp_path, f"[{section}]\n{text}\n")
+
+
+def test_a_public_address_whose_clients_show_certificates_is_authenticated(tmp_path: Path) -> None:
+    text = "[admin]\nhost='0.0.0.0'\ntls_cert='a'\ntls_key='b'\ntls_client_ca='c'\n"
+    assert load(tmp_path, text).admin.host == "0.0.0.0"

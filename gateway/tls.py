@@ -1,0 +1,207 @@
+"""TLS of one listener: its certificate, which may change while it runs, and the handshake.
+
+A reload makes a new context and swaps it in whole, so that connections that run keep theirs, new
+handshakes have the new chain, and files that are no certificate change nothing. A handshake that
+fails says why in words for people; a peer that speaks no TLS is told from its first bytes, before
+OpenSSL sees them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+from typing import TYPE_CHECKING, Any, cast
+
+import trio
+
+from dragoman.codecs.base import foreign_framing, foreign_protocol
+from dragoman.gateway.table import ConfigError
+
+if TYPE_CHECKING:
+    from dragoman.gateway.config import AdminConfig, ListenerConfig
+
+    TlsStream = trio.SSLStream[trio.SocketStream]
+
+ALERT_SECONDS_MAX = 1.0
+"""How long a refused peer may take to be told so."""
+_FIRST_BYTES = 8
+_HANDSHAKE = 0x16
+"""The type of the record that a TLS client begins with."""
+
+
+class HandshakeRefused(Exception):
+    """A peer that gets no further; for the log.
+
+    Attributes:
+        reason: In words for people.
+        looks_like: What a peer without TLS seems to speak, or "".
+    """
+
+    def __init__(self, reason: str, looks_like: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.looks_like = looks_like
+
+
+class Tls:
+    """What one listener shows and asks for.
+
+    Args:
+        where: The section of the configuration that names its files.
+
+    Attributes:
+        context: For the next handshake.
+
+    Raises:
+        ConfigError: The files are not a certificate, its key and authorities.
+    """
+
+    def __init__(self, config: ListenerConfig | AdminConfig, where: str) -> None:
+        self._config = config
+        self._where = where
+        self.context = self._load()
+
+    def reload(self) -> None:
+        """Reads the files again; what they hold is shown from the next handshake on.
+
+        Raises:
+            ConfigError: They cannot be used; everything stays as it is.
+        """
+        self.context = self._load()
+
+    def _load(self) -> ssl.SSLContext:
+        config = self._config
+        assert config.tls_cert is not None, "TLS is set up for who has a certificate"
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            # Without a password OpenSSL asks for one on the terminal, and everybody waits.
+            context.load_cert_chain(
+                config.tls_cert, config.tls_key, password=config.tls_key_password or ""
+            )
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError(
+                f"{self._where}: {config.tls_cert} and {config.tls_key} are not a "
+                f"certificate and its key: {error}"
+            ) from None
+        if config.tls_client_ca is not None:
+            try:
+                context.load_verify_locations(config.tls_client_ca)
+            except (OSError, ssl.SSLError) as error:
+                raise ConfigError(
+                    f"{self._where}: {config.tls_client_ca} holds no certificates of "
+                    f"authorities: {error}"
+                ) from None
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+
+def tls_of(config: ListenerConfig | AdminConfig, where: str) -> Tls | None:
+    """The TLS of a section of the configuration, or None where it is plain.
+
+    Raises:
+        ConfigError: Its files cannot be used.
+    """
+    return None if config.tls_cert is None else Tls(config, where)
+
+
+async def shake_hands(accepted: socket.socket, tls: Tls, timeout_s: float) -> TlsStream:
+    """Makes an accepted socket a TLS stream.
+
+    Raises:
+        HandshakeRefused: The peer took too long, speaks no TLS, or none that is allowed here.
+    """
+    with trio.move_on_after(timeout_s):
+        return await _shake(accepted, tls.context)
+    raise HandshakeRefused(f"not done within {timeout_s:g} s")
+
+
+def subject_of(stream: TlsStream) -> str:
+    """Whom the peer's certificate, which was verified, names; "" where none was asked for."""
+    certificate = stream.getpeercert()
+    if not certificate:
+        return ""
+    pairs = [pair for part in certificate.get("subject", ()) for pair in part]
+    pairs = pairs or list(certificate.get("subjectAltName", ()))
+    return ", ".join(f"{_SHORT.get(name, name)}={value}" for name, value in pairs)
+
+
+_SHORT = {
+    "commonName": "CN",
+    "countryName": "C",
+    "localityName": "L",
+    "organizationName": "O",
+    "organizationalUnitName": "OU",
+    "stateOrProvinceName": "ST",
+}
+
+
+class _Outgoing:
+    """A context that keeps hold of what OpenSSL wants sent, so that the alert that ends a refused
+    handshake reaches the peer: the stream itself drops it."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._context = context
+        self._bio = ssl.MemoryBIO()
+
+    def wrap_bio(
+        self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, **options: Any
+    ) -> ssl.SSLObject:
+        """As the context's own."""
+        self._bio = outgoing
+        return self._context.wrap_bio(incoming, outgoing, **options)
+
+    def alert(self) -> bytes:
+        """What is left to be sent."""
+        return self._bio.read()
+
+
+async def _shake(accepted: socket.socket, context: ssl.SSLContext) -> TlsStream:
+    await trio.lowlevel.wait_readable(accepted)
+    try:
+        first = accepted.recv(_FIRST_BYTES, socket.MSG_PEEK)
+    except OSError as error:
+        raise HandshakeRefused(error.strerror or str(error)) from None
+    if not first:
+        raise HandshakeRefused("the peer left")
+    if first[0] != _HANDSHAKE:
+        raise HandshakeRefused(
+            "the peer does not speak TLS",
+            foreign_protocol(first) or foreign_framing(first) or "neither TLS nor a known protocol",
+        )
+    transport = trio.SocketStream(trio.socket.from_stdlib_socket(accepted))
+    outgoing = _Outgoing(context)
+    stream = trio.SSLStream(
+        transport, cast("ssl.SSLContext", outgoing), server_side=True, https_compatible=True
+    )
+    try:
+        await stream.do_handshake()
+    except trio.BrokenResourceError as error:
+        if alert := outgoing.alert():
+            with (
+                trio.move_on_after(ALERT_SECONDS_MAX),
+                contextlib.suppress(trio.BrokenResourceError),
+            ):
+                await transport.send_all(alert)
+        raise HandshakeRefused(_reason(error.__cause__)) from error
+    return stream
+
+
+def _reason(cause: BaseException | None) -> str:
+    """OpenSSL's own words, without its places in the source."""
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"the client's certificate was refused: {cause.verify_message}"
+    if isinstance(cause, ssl.SSLError) and cause.reason:
+        words = cause.reason.replace("_", " ").lower()
+        return _PLAIN.get(cause.reason, words)
+    return "the peer left during the handshake"
+
+
+_PLAIN = {
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client shows no certificate",
+    "UNSUPPORTED_PROTOCOL": "the client's TLS is older than 1.2",
+    "VERSION_TOO_LOW": "the client's TLS is older than 1.2",
+    "NO_SHARED_CIPHER": "the client and we have no cipher in common",
+    "UNEXPECTED_EOF_WHILE_READING": "the peer left during the handshake",
+}
