@@ -25,7 +25,13 @@ from dragoman.codecs.cursus import batching, translate
 from dragoman.codecs.cursus.argument import Context
 from dragoman.codecs.cursus.ask_write import direct
 from dragoman.codecs.cursus.asking import ask
-from dragoman.codecs.cursus.command import COMMAND_BYTES_MAX, find_keyword, parse
+from dragoman.codecs.cursus.command import (
+    COMMAND_BYTES_MAX,
+    EVERYWHERE,
+    find_keyword,
+    is_named,
+    parse,
+)
 from dragoman.codecs.cursus.inflate import (
     FOREIGN,
     GZIP,
@@ -39,8 +45,8 @@ from dragoman.codecs.cursus.wire import MAGIC
 from dragoman.codecs.framing import Reassembly
 from dragoman.core import calls
 from dragoman.core.error import ErrorCode, Failure
-
 from dragoman.core.name import split_flat
+
 if TYPE_CHECKING:
     from dragoman.codecs.base import Buffer, Facts, Heard
 
@@ -166,12 +172,6 @@ class CursusCodec:
                 return [direct(self._context, body[2:begin], text)]
         return [_refused("malformed_input reason=missing_topic_or_payload", fatal=True)]
 
-    def _command(self, keyword: str, begin: int, text: bytes) -> list[Heard]:
-        command = parse(keyword, text[begin:])
-        if command is None:
-            return [_refused(f"command_too_long limit={COMMAND_BYTES_MAX}")]
-        return ask(self._context, command, text)
-
     def _either(self, topic: bytes, keyword: str, begin: int, text: bytes) -> list[Heard]:
         """A text that is a message where its envelope's topic exists, and else a command."""
         commanded = self._command(keyword, begin, text)
@@ -180,6 +180,12 @@ class CursusCodec:
             return commanded
         namespace, name = split_flat(topic.decode())
         return [IfTopic(name, namespace, [message], commanded)]
+
+    def _command(self, keyword: str, begin: int, text: bytes) -> list[Heard]:
+        command = parse(keyword, text[begin:])
+        if command is None:
+            return [_refused(f"command_too_long limit={COMMAND_BYTES_MAX}")]
+        return ask(self._context, command, text)
 
     # ------------------------------------------------------------ bytes out
 
@@ -255,12 +261,4 @@ def _refused(wording: str, *, fatal: bool = False) -> Refused:
 
 def _unopened(wording: str) -> Refused:
     """A frame that cannot be opened; only batches are compressed, so it is answered as one."""
-def _is_plain(body: bytes) -> bool:
-    """Whether a body is a raw command, or an envelope with a command or a message in it."""
-    if body[:1] != b"\0":
-        return find_keyword(body) is not None
-    begin = 2 + _U16(body, 0)[0] if len(body) > 1 else len(body)
-    return begin < len(body) and (begin > 2 or find_keyword(body[2:]) is not None)
-
-
     return Refused(AckTag(wording=wording), Failure(ErrorCode.MALFORMED, wording))
