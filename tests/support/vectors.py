@@ -11,8 +11,8 @@ time play together, `specs/<dialect>/scenarios/*.json`: an object whose "vectors
   has closed the connection by then. "on" names a connection other than the first, and "dialect"
   what it speaks, if something else.
 
-Bytes are {"hex": "..."}, {"text": "..."} (UTF-8), {"times": [count, "..."]} or {"framed": ...} (text,
-or a list of pieces, behind its length as a big-endian u32), or a list of such pieces.
+Bytes are {"hex": "..."}, {"text": "..."} (UTF-8), {"times": [count, "..."]} or {"framed": ...}
+(text, or a list of pieces, behind its length as a big-endian u32), or a list of such pieces.
 
 Every vector is played on a server of its own, three ways: each step in one piece; byte by byte; and
 with the beginning of the next step of the same connection as a tail.
