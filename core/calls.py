@@ -814,7 +814,8 @@ class DeleteGroup:
 
 @dataclass(slots=True)
 class DescribeGroup:
-    """One group with its members."""
+    """One group with its members. Where the topic is empty, it is the one of this name that was
+    made last in the namespace."""
 
     topic: Key
     group: str

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from dragoman.core.calls import (
         CommitOffset,
+        Fetch,
+        Follow,
         Heartbeat,
         JoinGroup,
         LeaveGroup,
@@ -130,6 +132,7 @@ class Coordinator:
         member.dialect = client.dialect
         member.timeout_us = timeout_us
         member.client = bound
+        member.joined_by = client.number
         replaced = groups.enter(group, member)
         groups.hear(group, member, now)
         generations = GENERATIONS.get(found.effect, 0) or int(replaced)
@@ -157,13 +160,18 @@ class Coordinator:
         if numbered and place.home is None:
             # Where groups have numbers none forms before its topic, so that is what is missing.
             self._directory.topic(request.namespace, request.topic)
-        group, found = self._fenced(place, request.member, request.generation, Event.LEAVE, now)
+        name = request.member
+        if request.is_stem and place.group is not None and name not in place.group.members:
+            self._groups.expire(place.group, now)
+            meant = place.group.made_of(name, client.number)
+            name = name if meant is None else meant.id
+        group, found = self._fenced(place, name, request.generation, Event.LEAVE, now)
         known = found.effect is Effect.DEAL
         if known:
             self._directory.check_writable()
-            self._groups.remove(group, group.members[request.member])
+            self._groups.remove(group, group.members[name])
             self._groups.deal(group)
-        return self._waiting.answer(client, GroupLeft(request.member, known), group.sequence)
+        return self._waiting.answer(client, GroupLeft(name, known), group.sequence)
 
     # ---------------------------------------------------------------- offsets and polls
 
@@ -228,6 +236,24 @@ class Coordinator:
             raise not_owner(group, partition)
         return partition
 
+    def check_reader(self, request: Fetch | Follow, now: Now) -> Group:
+        """Refuses a fenced read of someone who is no member, or not in this generation, any more.
+
+        Raises:
+            EngineError: UNKNOWN_GROUP, GROUP_TOPIC_MISMATCH, STALE_GENERATION, UNKNOWN_MEMBER.
+        """
+        place = self._place(request)
+        return self._fenced(place, request.member, request.generation, Event.READ, now)[0]
+
+    def member_of(self, request: Follow, client: Client, now: Now) -> tuple[Group, Member]:
+        """The group, and the member of it that the connection is bound to.
+
+        Raises:
+            EngineError: UNKNOWN_TOPIC, UNKNOWN_GROUP, UNKNOWN_MEMBER.
+        """
+        topic = self._directory.topic(request.namespace, request.topic)
+        return self._polling(topic, request.group, client, now)
+
     def revealed_by(self, topic: Topic, name: str) -> int:
         """The sequence of the newest change of the group."""
         home = self._groups.home(topic.namespace.number, topic.state.name)
@@ -238,7 +264,7 @@ class Coordinator:
 
     def _place(
         self,
-        request: JoinGroup | SyncGroup | Heartbeat | LeaveGroup | CommitOffset,
+        request: JoinGroup | SyncGroup | Heartbeat | LeaveGroup | CommitOffset | Fetch | Follow,
         number: int = 0,
         *,
         lenient: bool = False,

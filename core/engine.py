@@ -78,7 +78,9 @@ class Engine:
         self._fetching = Fetching(
             options, directory, topics, offsets, self._reader, waiting, coordinator
         )
-        self._following = Following(store, directory, offsets, self._reader, waiting)
+        self._following = Following(
+            store, directory, offsets, self._reader, waiting, coordinator, groups
+        )
         trimming = Trimming(directory, waiting)
         self._retention = Retention(options, store, directory, trimming)
         self._compacting = Compacting(options, store, directory)
@@ -164,6 +166,8 @@ class Engine:
     def flushed(self, work: Flush, error: OSError | None, now: Now) -> None:
         """The group is durable: high watermarks move and who waited hears; or the log is fenced."""
         self._now = now
+        if self._groups.stirred:
+            self._following.settle(now)
         flush = self._store.flushed(work, error)
         moved: list[Partition] = []
         if flush is not None:
@@ -203,6 +207,8 @@ class Engine:
 
     def take_ready(self) -> list[Outcome]:
         """The outcomes that became ready since the last call, and follows to pull."""
+        if self._groups.stirred:
+            self._following.settle(self._now)
         return self._waiting.take_ready()
 
     def tick(self, now: Now) -> None:

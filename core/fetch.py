@@ -85,6 +85,8 @@ class Fetching:
             topic = self._directory.topic(request.namespace, request.topic)
         if request.group_number:
             request = self._named(request, topic)
+        if request.member:
+            self._coordinator.check_reader(request, now)
         number = request.partition
         turn = None
         if number == ASSIGNED and request.group and request.kind is OffsetKind.GROUP:

@@ -1,5 +1,7 @@
 """Follow: one partition's records pushed as they become visible.
 
+A Follow of what a group's member is assigned is made of several of these (`core.subscribe`).
+
 Nothing is queued here: the session pulls when it has room, and is told again only after a pull came
 back empty. A slow reader therefore costs its position and no memory.
 """
@@ -8,17 +10,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dragoman.core.calls import Followed
+from dragoman.core.calls import ASSIGNED, Followed
 from dragoman.core.error import EngineError, ErrorCode, Failure
 from dragoman.core.outcome import Outcome
 from dragoman.core.reader import Read
+from dragoman.core.subscribe import Subscribing, Subscription
 from dragoman.core.waiting import Deadlines, dropped_failure
 
 if TYPE_CHECKING:
     from dragoman.core.batch import RecordBatch
     from dragoman.core.calls import Follow
     from dragoman.core.clock import Now
+    from dragoman.core.coordinator import Coordinator
     from dragoman.core.directory import Directory
+    from dragoman.core.group import Group
+    from dragoman.core.groups import Groups
     from dragoman.core.offset import Offsets
     from dragoman.core.outcome import Client
     from dragoman.core.partition import Partition
@@ -39,6 +45,8 @@ class Follower:
         is_reading: Such a read is under way.
         failure: What ends it, told at the next pull.
         failure_sequence: What that failure reveals.
+        fence: The group that it ends with (`Follow.member`), or None.
+        whole: The subscription that this is a part of, or None.
     """
 
     __slots__ = (
@@ -49,12 +57,21 @@ class Follower:
         "committed",
         "failure",
         "failure_sequence",
+        "fence",
         "is_reading",
         "read",
         "request",
+        "whole",
     )
 
-    def __init__(self, request: Follow, client: Client, read: Read, committed: int | None) -> None:
+    def __init__(
+        self,
+        request: Follow,
+        client: Client,
+        read: Read,
+        committed: int | None,
+        whole: Subscription | None = None,
+    ) -> None:
         self.request = request
         self.client = client
         self.read = read
@@ -64,6 +81,8 @@ class Follower:
         self.is_reading = False
         self.failure: Failure | None = None
         self.failure_sequence = 0
+        self.fence: Group | None = None
+        self.whole = whole
 
 
 class Following:
@@ -80,6 +99,8 @@ class Following:
         offsets: Offsets,
         reader: Reader,
         waiting: Waiting,
+        coordinator: Coordinator,
+        groups: Groups,
     ) -> None:
         self._store = store
         self._directory = directory
@@ -89,43 +110,70 @@ class Following:
         self._followers: dict[Outcome, None] = {}
         self._commits = Deadlines()
         self._ending: list[Outcome] = []
+        self._coordinator = coordinator
+        self._groups = groups
+        self._subscribing = Subscribing(
+            directory, reader, offsets, waiting, coordinator, groups, self
+        )
         self.records = 0
 
     def follow(self, request: Follow, client: Client, now: Now) -> Outcome:
         """Begins to push."""
         directory = self._directory
-        topic = directory.topic(request.namespace, request.topic)
-        partition = directory.partition(topic, request.partition)
         if directory.closing:
             raise EngineError(ErrorCode.SHUTTING_DOWN, "the server is shutting down")
+        if request.partition == ASSIGNED and request.group:
+            return self._subscribing.subscribe(request, client, now)
+        topic = directory.topic(request.namespace, request.topic)
+        partition = directory.partition(topic, request.partition)
         if request.commit_us > 0 and request.group:
             self._offsets.check_group(topic, request.kind, request.group)
+        fence = self._coordinator.check_reader(request, now) if request.member else None
         start, since_us = self._reader.start(partition, request, False)
+        outcome = self.begin(partition, request, client, start, since_us)
+        self._waiting.keep(client, outcome)
+        if fence is not None:
+            outcome.state.fence = fence
+            self._groups.watch(fence, outcome)
+        if request.commit_us > 0 and request.group:
+            self._commits.put(outcome, now.mono_us + request.commit_us)
+        return outcome
+
+    def begin(
+        self,
+        partition: Partition,
+        request: Follow,
+        client: Client,
+        start: int,
+        since_us: int = 0,
+        whole: Subscription | None = None,
+    ) -> Outcome:
+        """Follows one partition from an offset on."""
         read = Read(
             partition, start, since_us, max(request.records_max, 1), max(request.bytes_max, 1)
         )
         outcome = Outcome(None, ready=False, follows=True)
         committed = self._offsets.committed(partition, request.kind, request.group)
-        outcome.state = Follower(request, client, read, committed)
+        outcome.state = Follower(request, client, read, committed, whole)
         self._followers[outcome] = None
-        self._waiting.keep(client, outcome)
         if start < partition.high_watermark:
-            self._waiting.announce(outcome)
+            self._announce(outcome)
         else:
             partition.followers[outcome] = None
-        if request.commit_us > 0 and request.group:
-            self._commits.put(outcome, now.mono_us + request.commit_us)
         return outcome
 
     def pull(self, outcome: Outcome, now: Now) -> Followed | Failure | None:
         """The next push, or None until the outcome is announced again."""
+        if self._groups.stirred:
+            self.settle(now)
         follower = outcome.state
         if follower is None:
             return None
+        if type(follower) is Subscription:
+            return self._subscribing.pull(outcome, follower, now)
         failure: Failure | None = follower.failure
         if failure is not None:
-            store = self._store
-            if follower.failure_sequence > store.revealed_sequence and store.failure is None:
+            if not self.may_tell(follower.failure_sequence):
                 return None
             self._forget(outcome, follower)
             return failure
@@ -176,7 +224,7 @@ class Following:
     def wake(self, partition: Partition) -> None:
         """The partition's high watermark moved: who waits there has something to pull."""
         followers = partition.followers
-        announce = self._waiting.announce
+        announce = self._announce
         for outcome in [
             outcome for outcome in followers if outcome.state.read.start < partition.high_watermark
         ]:
@@ -196,7 +244,7 @@ class Following:
                 follower.failure = error.failure()
             else:
                 follower.cold = batches
-            self._waiting.announce(outcome)
+            self._announce(outcome)
 
     def commit_due(self, now: Now) -> None:
         """Stores what was pushed an interval ago, for groups that do not commit by themselves.
@@ -222,41 +270,80 @@ class Following:
             follower = outcome.state
             partition = follower.read.partition
             if partition.dropped and follower.failure is None:
-                follower.failure = dropped_failure(partition)
-                follower.failure_sequence = partition.topic.sequence
                 partition.followers.pop(outcome, None)
-                self._ending.append(outcome)
+                self.end(outcome, dropped_failure(partition), partition.topic.sequence)
+
+    def settle(self, now: Now) -> None:
+        """Groups were dealt anew, or are gone: their subscribers go on with what they own now, and
+        who asked to be told is told."""
+        groups = self._groups
+        while groups.stirred:
+            group = next(iter(groups.stirred))
+            del groups.stirred[group]
+            self._subscribing.settle(group)
+            for outcome in list(groups.watchers.get(group, ())):
+                follower = outcome.state
+                if type(follower) is Follower and follower.failure is None:
+                    try:
+                        self._coordinator.check_reader(follower.request, now)
+                    except EngineError as error:
+                        follower.read.partition.followers.pop(outcome, None)
+                        self.end(outcome, error.failure(), groups.sequence)
+
+    def end(self, outcome: Outcome, failure: Failure, sequence: int) -> None:
+        """Ends a Follow with a failure, which is told once `sequence` is revealed."""
+        outcome.state.failure = failure
+        outcome.state.failure_sequence = sequence
+        self._ending.append(outcome)
+        if self.may_tell(sequence):
+            self.announce_ended()
+
+    def may_tell(self, sequence: int) -> bool:
+        """Whether a failure that reveals this may be told."""
+        store = self._store
+        return sequence <= store.revealed_sequence or store.failure is not None
 
     def announce_ended(self) -> None:
         """Announces the follows whose end may be revealed by now."""
         if not self._ending:
             return
-        store = self._store
         left = []
         for outcome in self._ending:
             if outcome.state is None:
                 continue
-            sequence = outcome.state.failure_sequence
-            if sequence <= store.revealed_sequence or store.failure is not None:
-                self._waiting.announce(outcome)
+            if self.may_tell(outcome.state.failure_sequence):
+                self._announce(outcome)
             else:
                 left.append(outcome)
         self._ending = left
 
     def cancel(self, outcome: Outcome) -> None:
         """Ends a Follow."""
-        self._forget(outcome, outcome.state)
+        follower = outcome.state
+        if type(follower) is Subscription:
+            self._subscribing.forget(outcome, follower)
+        else:
+            self._forget(outcome, follower)
 
     def end_all(self) -> None:
         """Ends every Follow because the server stops."""
+        failure = Failure(ErrorCode.SHUTTING_DOWN, "the server is shutting down")
+        self._subscribing.end_all(failure)
         for outcome, follower in [(outcome, outcome.state) for outcome in self._followers]:
             if follower.failure is None:
-                follower.failure = Failure(ErrorCode.SHUTTING_DOWN, "the server is shutting down")
+                follower.failure = failure
                 follower.read.partition.followers.pop(outcome, None)
-                self._waiting.announce(outcome)
+                self._announce(outcome)
 
     def __len__(self) -> int:
         return len(self._followers)
+
+    def _announce(self, outcome: Outcome) -> None:
+        whole = outcome.state.whole
+        if whole is None:
+            self._waiting.announce(outcome)
+        else:
+            self._subscribing.stir(whole, outcome)
 
     def _commit(self, follower: Follower) -> None:
         request = follower.request
@@ -272,4 +359,6 @@ class Following:
         self._followers.pop(outcome, None)
         self._commits.forget(outcome)
         self._waiting.let_go(follower.client, outcome)
+        if follower.fence is not None:
+            self._groups.unwatch(follower.fence, outcome)
         outcome.state = None

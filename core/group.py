@@ -49,7 +49,8 @@ class Event(Enum):
     COMMIT = "the member commits what it owns"
     COMMIT_FOREIGN = "the member commits what it does not own"
     LEAVE = "the member leaves"
-    STALE = "the member syncs, sends a heartbeat, commits or leaves in another generation"
+    READ = "the member reads what its group may give to others"
+    STALE = "the member syncs, sends a heartbeat, commits, leaves or reads in another generation"
     POLL = "the member's connection polls, or commits, where it is assigned"
     SILENCE = "the member is silent for more than its session timeout"
     DISCONNECT = "the connection that the member is bound to ends"
@@ -123,6 +124,7 @@ TABLE: dict[Event, dict[Standing, Rule]] = {
     Event.COMMIT:         _row(_NO_GROUP,            _MISMATCH,            _NO_MEMBER,            _NO_MEMBER,            _NOTHING,            _NOTHING),  # noqa: E501
     Event.COMMIT_FOREIGN: _row(_NO_GROUP,            _MISMATCH,            _NO_MEMBER,            _NO_MEMBER,            _NOT_OWNER,          _NOT_OWNER),  # noqa: E501
     Event.LEAVE:          _row(_NO_GROUP,            _MISMATCH,            _NOTHING,              _NOTHING,              (_DEAL, _EMPTY),     (_DEAL, _OTHERS)),  # noqa: E501
+    Event.READ:           _row(_NO_GROUP,            _MISMATCH,            _NO_MEMBER,            _NO_MEMBER,            _NOTHING,              _NOTHING),  # noqa: E501
     Event.STALE:          _row(_NO_GROUP,            _MISMATCH,            _STALE,                _STALE,                _STALE,              _STALE),  # noqa: E501
     Event.POLL:           _row(_NO_GROUP,            _NO_GROUP,            _NO_MEMBER,            _NO_MEMBER,            _NOTHING,            _NOTHING),  # noqa: E501
     Event.SILENCE:        _row(_NOTHING,             _NOTHING,             _NOTHING,              _NOTHING,              (_DEAL, _EMPTY),     (_DEAL, _OTHERS)),  # noqa: E501
@@ -146,6 +148,9 @@ class Member:
 
     Attributes:
         client: The connection that a bound member lives by; None for one that lives by heartbeats.
+        joined_by: The number of the connection that asked for it last (`Client.number`); 0 where
+            that is not known, as after a restart.
+        heard_us: When it was last heard of (`Now.wall_us`); 0 where that is not known.
         deadline_us: It is silent for too long after this (`Now.mono_us`); None where its time
             begins at the next look, as after a restart.
         partitions: What it owns.
@@ -158,8 +163,10 @@ class Member:
         "current",
         "deadline_us",
         "dialect",
+        "heard_us",
         "id",
         "is_lost",
+        "joined_by",
         "partitions",
         "timeout_us",
     )
@@ -169,6 +176,8 @@ class Member:
         self.dialect = ""
         self.timeout_us = 0
         self.client: Client | None = None
+        self.joined_by = 0
+        self.heard_us = 0
         self.deadline_us: int | None = None
         self.partitions = range(0)
         self.current: int | None = None
@@ -203,11 +212,13 @@ class Group:
         partition_count: How many the generation was dealt.
         members: By id.
         due_us: No member is silent for too long before this (`Now.mono_us`).
+        dealt_us: When its generation began (`Now.wall_us`, to 50 ms); 0 where that is not known.
         sequence: Of the newest change of it in the journal.
     """
 
     __slots__ = (
         "assignor",
+        "dealt_us",
         "due_us",
         "generation",
         "members",
@@ -225,6 +236,7 @@ class Group:
         self.partition_count = partition_count
         self.members: dict[str, Member] = {}
         self.due_us = NEVER_US
+        self.dealt_us = 0
         self.sequence = 0
 
     @classmethod
@@ -248,6 +260,18 @@ class Group:
         if member in members:
             return _ALONE if len(members) == 1 else _AMONG
         return _OTHERS if members else _EMPTY
+
+    def made_of(self, stem: str, joined_by: int) -> Member | None:
+        """The member whose id was made of a name, by `-` and digits: the one that a connection
+        joined as, else the one that joined last."""
+        start = f"{stem}-"
+        found = None
+        for member in self.members.values():
+            if member.id.startswith(start) and member.id[len(start) :].isdecimal():
+                if member.joined_by == joined_by:
+                    return member
+                found = member
+        return found
 
     def deal(self, partition_count: int, generations: int = 1) -> None:
         """Begins a new generation: every partition has one owner again."""
@@ -290,7 +314,11 @@ class Group:
         """Its members, by id."""
         return [
             MemberDescription(
-                member.id, member.dialect, tuple(member.partitions), member.client is not None
+                member.id,
+                member.dialect,
+                tuple(member.partitions),
+                member.client is not None,
+                member.heard_us,
             )
             for _, member in sorted(self.members.items())
         ]

@@ -88,7 +88,16 @@ class GroupAdmin:
 
     def describe(self, request: DescribeGroup, client: Client, now: Now) -> Outcome:
         """One group with its members."""
-        place = self._find(request.namespace, request.topic, request.group, request.group_number)
+        topic = request.topic
+        if topic == "":
+            number = self._directory.namespace(request.namespace).number
+            namesake = self._groups.namesake(number, request.group)
+            topic = "" if namesake is None else namesake.topic
+        if topic == "":
+            raise EngineError(
+                ErrorCode.UNKNOWN_GROUP, "there is no such group", group=request.group
+            )
+        place = self._find(request.namespace, topic, request.group, request.group_number)
         if place.group is not None:
             self._groups.expire(place.group, now)
         rule(place, "", Event.DESCRIBE)
@@ -132,4 +141,5 @@ class GroupAdmin:
             group.assignor,
             self._groups.partition_count(home, group),
             group.described(),
+            group.dealt_us,
         )

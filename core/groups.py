@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dragoman.core.clock import Now
     from dragoman.core.directory import Directory
     from dragoman.core.options import EngineOptions
-    from dragoman.core.outcome import Client
+    from dragoman.core.outcome import Client, Outcome
 
 GROUP_NUMBER_MAX = (1 << 32) - 1
 
@@ -76,6 +76,8 @@ class Groups:
         sequence: Of the newest change of any group.
         dealt: Generations begun since the start.
         expired: Members that were silent for too long, since the start.
+        watchers: The follows that depend on who owns what in a group.
+        stirred: Watched groups that were dealt anew, or are gone, since the follows last looked.
     """
 
     def __init__(self, options: EngineOptions, directory: Directory) -> None:
@@ -92,6 +94,9 @@ class Groups:
         self.sequence = 0
         self.dealt = 0
         self.expired = 0
+        self.watchers: dict[Group, dict[Outcome, None]] = {}
+        self.stirred: dict[Group, None] = {}
+        self._wall_us = 0
         self._recover()
         directory.on_admin = self._administered
 
@@ -114,6 +119,10 @@ class Groups:
     def home_of(self, group: Group) -> Home:
         """The group's topic."""
         return self._home_of[group]
+
+    def is_alive(self, group: Group) -> bool:
+        """Whether the group is not gone."""
+        return group in self._home_of
 
     def bound_member(self, client: Client, group: Group) -> Member | None:
         """The connection's own member of the group."""
@@ -160,6 +169,9 @@ class Groups:
     def deal(self, group: Group, generations: int = 1) -> None:
         """Begins a new generation."""
         group.deal(self.partition_count(self._home_of[group], group), generations)
+        group.dealt_us = self._wall_us
+        if group in self.watchers:
+            self.stirred[group] = None
         self.dealt += generations
         self.put(group)
 
@@ -200,6 +212,7 @@ class Groups:
 
     def hear(self, group: Group, member: Member, now: Now) -> None:
         """The member's time begins anew."""
+        member.heard_us = self._wall_us = now.wall_us
         if member.client is None:
             deadline_us = member.deadline_us = now.mono_us + member.timeout_us
             if deadline_us < group.due_us:
@@ -224,6 +237,19 @@ class Groups:
             self._unsettle(home)
         return self.sequence
 
+    def watch(self, group: Group, follow: Outcome) -> None:
+        """The Follow depends on who owns what in the group."""
+        self.watchers.setdefault(group, {})[follow] = None
+
+    def unwatch(self, group: Group, follow: Outcome) -> None:
+        """It does not any more."""
+        watchers = self.watchers.get(group)
+        if watchers is not None:
+            watchers.pop(follow, None)
+            if not watchers:
+                del self.watchers[group]
+                self.stirred.pop(group, None)
+
     # ---------------------------------------------------------------- time and connections
 
     def expire(self, group: Group, now: Now) -> None:
@@ -232,6 +258,7 @@ class Groups:
         Raises:
             EngineError: STORAGE_FAILED, SHUTTING_DOWN, where there are some and none can go.
         """
+        self._wall_us = now.wall_us
         if now.mono_us <= group.due_us:
             return
         silent, due_us = group.silent(now.mono_us)
@@ -250,6 +277,7 @@ class Groups:
 
     def tick(self, now: Now) -> None:
         """Drops silent members of the groups that nobody asks."""
+        self._wall_us = now.wall_us
         if self._directory.is_writable:
             left = _EXPIRED_PER_TICK
             while left > 0 and (due := self._due.take_due(now.mono_us, 1)):
@@ -325,6 +353,8 @@ class Groups:
         for member in list(group.members.values()):
             self.remove(group, member)
         self._due.forget(group)
+        if group in self.watchers:
+            self.stirred[group] = None
         home.remove(group)
         del self._home_of[group]
         key = (home.namespace_number, group.name)

@@ -101,7 +101,10 @@ def not_owner(group: Group, partition: int) -> EngineError:
 def _refusal(place: Place, member: str, code: ErrorCode, number: int) -> EngineError:
     name, group = place.name, place.group
     if code is ErrorCode.UNKNOWN_MEMBER:
-        return EngineError(code, "the group has no such member", member=member, group=name)
+        generation = 0 if group is None else group.generation
+        return EngineError(
+            code, "the group has no such member", member=member, group=name, generation=generation
+        )
     if code is ErrorCode.GROUP_TOPIC_MISMATCH and place.namesake is not None:
         return EngineError(
             code,

@@ -14,7 +14,8 @@ class Following:
     """An active Follow.
 
     Attributes:
-        place: Namespace, topic and partition, of which a connection may follow each once.
+        place: Namespace, topic and partition, or the group that assigns them; a connection may
+            follow each once.
         due: The engine may have something to push.
     """
 
@@ -24,7 +25,8 @@ class Following:
         self.tag = tag
         self.outcome = outcome
         self._idle_us = request.idle_us
-        self.place = (request.namespace, request.topic, request.partition)
+        which = request.partition
+        self.place = (request.namespace, request.topic, request.group if which < 0 else which)
         self.last_us = now.mono_us
         self.due = True
 

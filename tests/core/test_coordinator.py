@@ -17,6 +17,7 @@ from dragoman.core.calls import (
     CreateTopic,
     DeleteGroup,
     DeleteTopic,
+    Fetch,
     FetchOffset,
     GroupJoined,
     GroupLeft,
@@ -69,6 +70,39 @@ def test_an_id_made_for_a_new_member_goes_on_to_one_that_nobody_has(log: Log) ->
         assert joined.member == expected
     assert log.ask(JoinGroup("t", "g", "c-9999")).generation == 4
     assert log.code(JoinGroup("t", "g", "m", is_new=True)) is ErrorCode.LIMIT_REACHED
+
+
+def test_a_member_leaves_by_the_name_that_its_id_was_made_of(log: Log) -> None:
+    mine, other = Client(8, "test"), Client(9, "test")
+    for member, client in (("c-0001", mine), ("c-0002", other), ("c-x-0003", mine)):
+        log.ask(JoinGroup("t", "g", member), client)
+    stem = LeaveGroup("t", "g", "c", is_stem=True)
+    assert log.ask(stem, mine) == GroupLeft("c-0001", known=True)
+    assert log.ask(stem, mine) == GroupLeft("c-0002", known=True)
+    assert log.ask(stem, mine) == GroupLeft("c", known=False)
+
+
+def test_of_several_members_of_a_name_the_one_leaves_that_joined_last(log: Log) -> None:
+    for member in ("c-0002", "c-0001", "c"):
+        log.ask(JoinGroup("t", "g", member))
+    stranger = Client(9, "test")
+    stem = LeaveGroup("t", "g", "c", is_stem=True)
+    assert log.ask(stem, stranger).member == "c"
+    assert log.ask(stem, stranger).member == "c-0001"
+    assert log.ask(LeaveGroup("t", "g", "c"), stranger) == GroupLeft("c", known=False)
+
+
+def test_a_reader_that_asks_to_be_told_hears_that_its_group_has_moved_on(log: Log) -> None:
+    fetch = Fetch("t", 0, group="g", member="m", generation=1)
+    assert log.ask(fetch).count == 0
+    log.ask(JoinGroup("t", "g", "n"))
+    failure = log.refused(fetch)
+    assert failure.code is ErrorCode.STALE_GENERATION
+    assert failure.facts == {"current": 2, "requested": 1}
+    log.ask(LeaveGroup("t", "g", "m"))
+    failure = log.refused(Fetch("t", 0, group="g", member="m", generation=3))
+    assert failure.code is ErrorCode.UNKNOWN_MEMBER
+    assert failure.facts["generation"] == 3
 
 
 def test_a_change_of_the_partitions_is_a_new_generation(log: Log) -> None:

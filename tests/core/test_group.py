@@ -126,6 +126,7 @@ class House:
             Event.COMMIT: own,
             Event.COMMIT_FOREIGN: foreign,
             Event.LEAVE: LeaveGroup("t", "g", "m", generation),
+            Event.READ: Fetch("t", 0, group="g", member="m", generation=generation),
             Event.STALE: SyncGroup("t", "g", "m", generation + 1),
             Event.POLL: Fetch("t", ASSIGNED, group="g"),
             Event.RESIZE: AddPartitions("t", 1),

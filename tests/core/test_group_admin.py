@@ -23,7 +23,7 @@ from dragoman.core.calls import (
 )
 from dragoman.core.error import ErrorCode
 from dragoman.core.outcome import Client
-from support.log import Log
+from support.log import WALL_US, Log
 
 if TYPE_CHECKING:
     from dragoman.core.calls import Request
@@ -52,9 +52,35 @@ def test_a_group_shows_its_members_by_id(log: Log) -> None:
     log.ask(JoinGroup("t", "g", "z"))
     log.ask(JoinGroup("t", "g", "b", bound=True), IGGY)
     assert log.ask(DescribeGroup("t", "g")).group.members == [
-        MemberDescription("b", "iggy", (0, 2), True),
-        MemberDescription("z", "test", (1,), False),
+        MemberDescription("b", "iggy", (0, 2), True, WALL_US),
+        MemberDescription("z", "test", (1,), False, WALL_US),
     ]
+
+
+def test_a_group_tells_when_members_were_heard_and_partitions_dealt(log: Log) -> None:
+    log.ask(JoinGroup("t", "g", "a"))
+    log.pass_time(2)
+    log.ask(JoinGroup("t", "g", "b"))
+    log.pass_time(3)
+    log.ask(Heartbeat("t", "g", "a", 2))
+    found = log.ask(DescribeGroup("t", "g")).group
+    assert found.dealt_us == WALL_US + 2_000_000
+    assert [member.heard_us - WALL_US for member in found.members] == [5_000_000, 2_000_000]
+
+
+def test_after_a_restart_it_is_not_known_when_that_was(log: Log) -> None:
+    log.ask(JoinGroup("t", "g", "a"))
+    found = Log(log.store.restarted()).ask(DescribeGroup("t", "g")).group
+    assert (found.dealt_us, found.members[0].heard_us) == (0, 0)
+
+
+def test_a_group_without_its_topic_is_the_one_of_that_name_made_last(log: Log) -> None:
+    log.ask(CreateGroup("t", "g"))
+    assert log.ask(DescribeGroup("", "g")).group.topic == "t"
+    log.ask(CreateGroup("u", "g"))
+    assert log.ask(DescribeGroup("", "g")).group.topic == "u"
+    failure = log.refused(DescribeGroup("", "x"))
+    assert (failure.code, failure.facts) == (ErrorCode.UNKNOWN_GROUP, {"group": "x"})
 
 
 def test_a_group_that_was_made_without_a_name_is_named_by_its_number(log: Log) -> None:

@@ -66,7 +66,7 @@ def test_refusals_name_what_they_are_about(log: Log) -> None:
     place = where(log, "t", "g")
     for event, number, facts in (
         (Event.CREATE, 0, {"group": "g"}),
-        (Event.HEAR, 0, {"group": "g", "member": "m"}),
+        (Event.HEAR, 0, {"group": "g", "member": "m", "generation": 0}),
         (Event.STALE, 7, {"current": 0, "requested": 7}),
     ):
         with pytest.raises(EngineError) as refused:
