@@ -304,14 +304,20 @@ async def open_client(
     *,
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     read_timeout_s: float = READ_TIMEOUT_S,
+    **options: Any,
 ) -> AsyncIterator[Client]:
     """A client of this dialect, connected; `port` None is the dialect's customary one.
 
+    Args:
+        options: The dialect's own, such as `compression="zstd"` of Cursus.
+
     Raises:
         KeyError: There is no such dialect.
+        ValueError: It has no such option for its clients.
         Unreachable: No connection within `connect_timeout_s`.
     """
     spoken = dialect_of(dialect)
+    speaker = spoken.speak(options)
     port = spoken.port if port is None else port
     address = f"{dialect} server {host}:{port}"
     try:
@@ -321,7 +327,7 @@ async def open_client(
         raise Unreachable(f"{address}: no connection within {connect_timeout_s} s") from None
     except OSError as error:
         raise Unreachable(f"{address}: {_reason(error)}") from error
-    client = Client(stream, spoken.speaker(), address=address, read_timeout_s=read_timeout_s)
+    client = Client(stream, speaker, address=address, read_timeout_s=read_timeout_s)
     try:
         yield client
     finally:

@@ -283,14 +283,20 @@ def connect(
     *,
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     read_timeout_s: float = READ_TIMEOUT_S,
+    **options: Any,
 ) -> Iterator[SyncClient]:
     """A client of this dialect, connected; `port` None is the dialect's customary one.
 
+    Args:
+        options: The dialect's own, such as `compression="zstd"` of Cursus.
+
     Raises:
         KeyError: There is no such dialect.
+        ValueError: It has no such option for its clients.
         Unreachable: No connection within `connect_timeout_s`.
     """
     spoken = dialect_of(dialect)
+    speaker = spoken.speak(options)
     port = spoken.port if port is None else port
     address = f"{dialect} server {host}:{port}"
     try:
@@ -300,7 +306,7 @@ def connect(
     except OSError as error:
         raise Unreachable(f"{address}: {error.strerror or error}") from error
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    client = SyncClient(connected, spoken.speaker(), address=address, read_timeout_s=read_timeout_s)
+    client = SyncClient(connected, speaker, address=address, read_timeout_s=read_timeout_s)
     try:
         yield client
     finally:

@@ -185,6 +185,13 @@ class ProtocolError(ValueError):
     """A server's bytes are not the dialect's."""
 
 
+def no_options(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """For a dialect without options: refuses any."""
+    if given:
+        raise ValueError(f"unknown option {next(iter(given))!r}")
+    return given
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """Everything that the gateway and the clients need to know about one wire language.
@@ -195,24 +202,30 @@ class Dialect:
         connections_max, idle_timeout_s: The listener's defaults; idle 0 = never.
         options: Validates a listener's options of this dialect and fills in defaults.
             Raises ValueError with a sentence for people.
+        speaker_options: Validates what `speaker` is called with, in the same manner.
     """
 
     name: str
     port: int
     limits: Limits
     codec: Callable[[Facts], Codec]
-    speaker: Callable[[], Speaker]
+    speaker: Callable[..., Speaker]
     errors: Mapping[ErrorCode, object]
     options: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     connections_max: int = 10_000
     idle_timeout_s: float = 0.0
+    speaker_options: Callable[[Mapping[str, Any]], Mapping[str, Any]] = no_options
 
+    def speak(self, given: Mapping[str, Any]) -> Speaker:
+        """A speaker with the options of a client.
 
-def no_options(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """For a dialect without options: refuses any."""
-    if given:
-        raise ValueError(f"unknown option {next(iter(given))!r}")
-    return given
+        Raises:
+            ValueError: This dialect's clients have no such option, or not this value of it.
+        """
+        try:
+            return self.speaker(**self.speaker_options(given))
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}") from None
 
 
 _VERBS = (b"GET ", b"PUT ", b"POST", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"PRI ")

@@ -21,6 +21,7 @@ from dragoman.codecs.base import (
     foreign_framing,
     foreign_protocol,
 )
+from dragoman.codecs.compression import BadCompression, chosen, registry
 from dragoman.codecs.cursus import batching, translate
 from dragoman.codecs.cursus.argument import Context
 from dragoman.codecs.cursus.ask_write import direct
@@ -32,13 +33,7 @@ from dragoman.codecs.cursus.command import (
     is_named,
     parse,
 )
-from dragoman.codecs.cursus.inflate import (
-    FOREIGN,
-    GZIP,
-    BadFrame,
-    declared_bytes,
-    inflate,
-)
+from dragoman.codecs.cursus.inflate import bound_of
 from dragoman.codecs.cursus.reply import batch_frames, frame, payload_frames
 from dragoman.codecs.cursus.translate import AckTag, Style, Tag
 from dragoman.codecs.cursus.wire import MAGIC
@@ -67,6 +62,9 @@ class CursusCodec:
         self._create = int(facts.options["auto_create"])
         self._context = Context.of(facts)
         self._rest = Reassembly()
+        self._compressions = registry()
+        unmarked = chosen(facts.options["compression"])
+        self._unmarked = unmarked if unmarked and not unmarked.magic else None
 
     # ------------------------------------------------------------ bytes in
 
@@ -106,13 +104,16 @@ class CursusCodec:
                     return heard
                 needed = 4 + length
                 break
-            if not offloaded and self._is_much(data, begin, end):
+            if not offloaded and length > _OFFLOAD_BYTES:
                 heard.append(Offload(partial(self._frames, data, at, offloaded=True)))
                 return heard
             if data[begin : begin + 2] == MAGIC:
                 heard.append(batching.ask(data, begin, end, self._create))
             else:
-                items = self._body(data[begin:end])
+                items = self._body(data[begin:end], offloaded=offloaded)
+                if items is None:
+                    heard.append(Offload(partial(self._frames, data, at, offloaded=True)))
+                    return heard
                 heard += items
                 if type(items[-1]) is HungUp or (type(items[-1]) is Refused and items[-1].fatal):
                     return heard
@@ -132,23 +133,22 @@ class CursusCodec:
         failure = Failure(ErrorCode.FRAME_TOO_LARGE, detail, {"size": length, "limit": limit})
         return Refused(Tag(), failure, fatal=True)
 
-    def _is_much(self, data: bytes, begin: int, end: int) -> bool:
-        """Whether a frame takes longer than the others may wait."""
-        if data[begin : begin + 2] != GZIP:
-            return end - begin > _OFFLOAD_BYTES
-        return max(end - begin, declared_bytes(data[begin:end])) > _OFFLOAD_BYTES
-
-    def _body(self, body: bytes) -> list[Heard]:
-        """What a frame asks that is not a plain batch."""
-        if body[:2] == GZIP:
-            try:
-                body = inflate(body)
-            except BadFrame as bad:
-                return [_unopened(f'decode_failed reason="{bad}"')]
-            if body[:2] == MAGIC:
-                return [batching.ask(body, 0, len(body), self._create)]
-        elif (foreign := FOREIGN.get(body[:4])) is not None:
-            return [_unopened(f"unsupported_compression format={foreign}")]
+    def _body(self, body: bytes, *, offloaded: bool) -> list[Heard] | None:
+        """What a frame asks that is not a plain batch; None where a thread has to find out."""
+        compression = self._compressions.sniff(body)
+        if compression is None and self._unmarked is not None and not _is_plain(body):
+            compression = self._unmarked
+        if compression is None:
+            return self._text(body)
+        bound = bound_of(len(body), self._limits.frame_bytes_max)
+        try:
+            body = compression.open(body, bound if offloaded else min(bound, _OFFLOAD_BYTES))
+        except BadCompression as bad:
+            if not offloaded and bound > _OFFLOAD_BYTES:
+                return None
+            return [_unopened(f'decode_failed reason="{bad}"')]
+        if body[:2] == MAGIC:
+            return [batching.ask(body, 0, len(body), self._create)]
         return self._text(body)
 
     def _text(self, body: bytes) -> list[Heard]:
@@ -253,6 +253,14 @@ def _is_iggy(data: bytes, at: int) -> bool:
     """
     code = data[at + 4 : at + 8]
     return data[at + 2 : at + 4] == b"\0\0" == code[2:] and code[1] < 4 and any(code)
+
+
+def _is_plain(body: bytes) -> bool:
+    """Whether a body is a raw command, or an envelope with a command or a message in it."""
+    if body[:1] != b"\0":
+        return find_keyword(body) is not None
+    begin = 2 + _U16(body, 0)[0] if len(body) > 1 else len(body)
+    return begin < len(body) and (begin > 2 or find_keyword(body[2:]) is not None)
 
 
 def _refused(wording: str, *, fatal: bool = False) -> Refused:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.codecs.base import Dialect, Limits
+from dragoman.codecs.compression import NONE, chosen
 from dragoman.codecs.cursus.codec import CursusCodec
 from dragoman.codecs.cursus.speaker import CursusSpeaker
 from dragoman.codecs.cursus.translate import ERRORS
@@ -17,6 +18,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "legacy_replies": False,
     "consume_style": "frames",
     "auto_create": 0,
+    "compression": NONE,
 }
 """What a listener of this dialect does where nothing else is said."""
 
@@ -28,6 +30,8 @@ def options(given: Mapping[str, Any]) -> Mapping[str, Any]:
     * `consume_style`: what the document's CONSUME answers: `frames` (a frame a record, then the
       connection closes) or `batch` (one batch, and it stays open).
     * `auto_create`: how many partitions a missing topic gets when it is written to; 0 refuses.
+    * `compression`: how frames are opened that are nothing else and have no magic: the name of a
+      registered compression without one, such as `snappy-block`. Those with one need no option.
 
     Raises:
         ValueError: An option is unknown, or its value is not possible.
@@ -43,7 +47,22 @@ def options(given: Mapping[str, Any]) -> Mapping[str, Any]:
     count = found["auto_create"]
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= 100_000:
         raise ValueError("auto_create is a number of partitions, 0 to 100000")
+    chosen(found["compression"])
     return found
+
+
+def speaker_options(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Validates the options of a client.
+
+    * `compression`: the name of a registered compression, for the batches that are written.
+
+    Raises:
+        ValueError: An option is unknown, or its value is not possible.
+    """
+    if unknown := given.keys() - {"compression"}:
+        raise ValueError(f"unknown option {min(unknown)!r}; there is compression")
+    chosen(given.get("compression", NONE))
+    return given
 
 
 DIALECT = Dialect(
@@ -54,6 +73,7 @@ DIALECT = Dialect(
     speaker=CursusSpeaker,
     errors=ERRORS,
     options=options,
+    speaker_options=speaker_options,
     connections_max=1000,
     idle_timeout_s=300.0,
 )

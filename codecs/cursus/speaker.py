@@ -1,8 +1,9 @@
 """The client's half of a Cursus connection: requests out, replies and pushes in.
 
-It writes `name=value` commands in envelopes and batches in layout L3. What the wire does not tell
-(watermarks, log starts, the partition that a text publish went to) is 0, or -1 where 0 would be a
-place. A batch frame is a push while its partition is followed, else the answer of a fetch.
+It writes `name=value` commands in envelopes and batches in layout L3, compressed where asked. What
+the wire does not tell (watermarks, log starts, the partition that a text publish went to) is 0, or
+-1 where 0 would be a place. A batch frame is a push while its partition is followed, else the
+answer of a fetch.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from struct import Struct, error
 from typing import TYPE_CHECKING
 
 from dragoman.codecs.base import ProtocolError, Told, Unsayable
+from dragoman.codecs.compression import NONE, chosen
 from dragoman.codecs.cursus import hearing, saying
 from dragoman.codecs.cursus.fault import refused
+from dragoman.codecs.cursus.inflate import pack
 from dragoman.codecs.cursus.wire import FRAME_BYTES_MAX, MAGIC
 from dragoman.core import calls
 from dragoman.core.error import ErrorCode
@@ -30,9 +33,14 @@ _UNASKED = {ErrorCode.STALE_GENERATION, ErrorCode.NOT_LEADER}
 
 
 class CursusSpeaker:
-    """Asks and hears, in order."""
+    """Asks and hears, in order.
 
-    def __init__(self) -> None:
+    Args:
+        compression: The name of a registered one, for batches; commands are always plain.
+    """
+
+    def __init__(self, compression: str = NONE) -> None:
+        self._compression = chosen(compression)
         self._asked: deque[Request] = deque()
         self._followed: dict[tuple[str, int], calls.Follow] = {}
         self._buffer = bytearray()
@@ -46,6 +54,9 @@ class CursusSpeaker:
         size = sum(map(len, body))
         if size > FRAME_BYTES_MAX:
             raise Unsayable(f"a Cursus frame holds {FRAME_BYTES_MAX} bytes, this takes {size}")
+        if self._compression is not None and body[0][:2] == MAGIC:
+            body = [pack(self._compression, b"".join(body), FRAME_BYTES_MAX)]
+            size = len(body[0])
         if isinstance(request, calls.Fetch | calls.Follow):
             place = (saying.topic_of(request.namespace, request.topic), request.partition)
             if isinstance(request, calls.Follow):
