@@ -14,6 +14,7 @@ import trio
 from cyclopts import Parameter
 
 from dragoman.cli.asking import REFUSED, complain, told
+from dragoman.cli.setting import read_pairs
 from dragoman.codecs.registry import dialect_names
 from dragoman.core.engine import Engine
 from dragoman.core.storage.disk_store import DiskStore
@@ -39,6 +40,7 @@ Flag = Parameter(negative=(), show_default=False)
 def serve(
     *,
     config: str | None = None,
+    profile: str | None = None,
     data: str | None = None,
     durability: str | None = None,
     host: str | None = None,
@@ -52,12 +54,15 @@ def serve(
 ) -> int:
     """Start the gateway.
 
-    Flags win over DRAGOMAN_* variables, which win over the configuration file.
+    Flags win over DRAGOMAN_* variables, which win over the configuration file, which wins over a
+    profile. `dragoman config show` tells what counts.
 
     Parameters
     ----------
     config
         Configuration file; dragoman.toml of the working directory where it is.
+    profile
+        A named set of keys: cursus-document has the figures of that document.
     data
         Directory of the log, made where it is missing.
     durability
@@ -80,6 +85,7 @@ def serve(
         One key of the configuration, as in listeners.v1.port=9192; may be repeated.
     """
     flags: dict[str, Any] = {
+        "profile": profile,
         "data": data,
         "storage.durability": durability,
         "insecure": insecure or None,
@@ -88,19 +94,12 @@ def serve(
     }
     flags |= {f"listeners.{name}.host": host for name in dialect_names()}
     try:
-        flags |= _read_pairs(set_)
+        flags |= read_pairs(set_)
         settings = load_config(
             Path(config) if config else None, os.environ, flags, ephemeral=ephemeral
         )
-        set_up_logging(settings.log)
-        store = DiskStore(settings.data, settings.storage, on_damage=_tell_damage)
+        server = _opened(settings, verify=verify)
     except (ConfigError, StorageError, OSError) as error:
-        return _refuse(error)
-    try:
-        _tell(settings, store, verify=verify)
-        server = Server(settings, Engine(store, settings.engine))
-    except (ConfigError, StorageError, OSError) as error:
-        store.close()
         return _refuse(error)
     gc.collect()
     gc.freeze()
@@ -108,12 +107,20 @@ def serve(
     return 0
 
 
-def _read_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
-    """Takes `key=value` apart."""
-    for pair in pairs:
-        if "=" not in pair:
-            raise ConfigError(f"--set {pair}: write key=value")
-    return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
+def _opened(settings: Config, *, verify: bool) -> Server:
+    """A server of the log, with its ports bound.
+
+    Raises:
+        ConfigError, StorageError, OSError: It cannot be served.
+    """
+    set_up_logging(settings.log)
+    store = DiskStore(settings.data, settings.storage, on_damage=_tell_damage)
+    try:
+        _tell(settings, store, verify=verify)
+        return Server(settings, Engine(store, settings.engine))
+    except (ConfigError, StorageError, OSError):
+        store.close()
+        raise
 
 
 def _tell(settings: Config, store: DiskStore, *, verify: bool) -> None:
@@ -122,9 +129,16 @@ def _tell(settings: Config, store: DiskStore, *, verify: bool) -> None:
     log = structlog.get_logger("dragoman.serve")
     for sentence in store.damage:
         log.error("damage", what=sentence)
-    mode = settings.storage.durability
+    storage = settings.storage
+    mode = storage.durability
+    said: dict[str, Any] = {"profile": settings.profile} if settings.profile else {}
+    said["durability"] = mode.value
+    if mode is Durability.INTERVAL:
+        said["synced"] = f"every {storage.flush_records} records or {storage.flush_ms} ms"
     if mode is not Durability.FSYNC:
-        log.warning("acknowledged records may be lost in a power cut", durability=mode.value)
+        log.warning("acknowledged records may be lost in a power cut", **said)
+    elif settings.profile:
+        log.info("acknowledged records survive a power cut", **said)
     log.info("log opened", directory=str(settings.data), clean=store.clean)
     if verify:
         _verify(settings.data)

@@ -16,7 +16,7 @@ from dragoman.gateway.config import Config, ListenerConfig
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "docs" / "GUIDE.md").read_text()
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/GUIDE.md"]
-DERIVED = {"dialect", "connections_chosen", "options", "ephemeral", "listeners"}
+DERIVED = {"dialect", "connections_chosen", "options", "ephemeral", "listeners", "layers"}
 """Fields that no key sets by itself."""
 
 

@@ -13,7 +13,7 @@ from dragoman.core.storage.disk_store import DiskStore
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMANDS = ("serve", "topic", "produce", "consume", "verify", "recover")
+COMMANDS = ("serve", "config", "topic", "produce", "consume", "verify", "recover")
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,6 +126,7 @@ def test_a_directory_of_another_format_is_refused(tmp_path: Path) -> None:
     [
         (("--host", "0.0.0.0"), "pass --insecure to accept that"),
         (("--durability", "maybe"), "is none of fsync, interval, os"),
+        (("--profile", "cursus-doc"), 'did you mean "cursus-document"?'),
         (("--set", "listeners.v1.prot=1"), "listeners.v1: "),
         (("--set", "listeners.v1.port"), "write key=value"),
         (("--config", "absent.toml"), "there is no configuration file"),
@@ -150,6 +151,35 @@ def test_relaxed_durability_is_said_at_start(tmp_path: Path) -> None:
         "serving",
         "stopping",
     }
+
+
+def ask_cursus(port: int, *bodies: bytes) -> list[bytes]:
+    """The answers to frames of the Cursus dialect, one each."""
+    with socket.create_connection(("127.0.0.1", port), 10) as peer, peer.makefile("rb") as answers:
+        found = []
+        for body in bodies:
+            peer.sendall(len(body).to_bytes(4, "big") + body)
+            found.append(answers.read(int.from_bytes(answers.read(4), "big")))
+        return found
+
+
+def test_a_profile_is_served_and_its_durability_said_in_one_line(tmp_path: Path) -> None:
+    arguments = ("--profile", "cursus-document", "--log-format", "json")
+    with served(tmp_path, *arguments) as server:
+        direct = b"\0\x01thello"
+        asked = (b"CREATE t 1", direct, direct, b"METADATA topic=t")
+        answers = ask_cursus(server.ports["cursus"], *asked)
+        assert answers[:3] == [b"OK topic=t partitions=1", b"OK", b"OK"]
+        assert b"dedupe" not in answers[3]
+        assert ask_cursus(server.ports["cursus"], b"CONSUME t 0 0") == [b"hello"]
+        assert ask_cursus(server.ports["cursus"], b"CONSUME t 0 1") == [b""]
+        assert server.stop() == 0
+        assert server.process.stderr is not None
+        lines = [orjson.loads(line) for line in server.process.stderr.read().splitlines()]
+    (line,) = [line for line in lines if "profile" in line]
+    assert line["event"] == "acknowledged records may be lost in a power cut"
+    assert (line["profile"], line["durability"]) == ("cursus-document", "interval")
+    assert line["synced"] == "every 500 records or 100 ms"
 
 
 def leave_damage(directory: Path) -> Path:
