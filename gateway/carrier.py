@@ -31,6 +31,16 @@ class Pulse:
     stalled_us: int = 0
 
 
+class _Nobody:
+    """Carries what is left to say to a connection that is gone: nothing."""
+
+    def flush(self, now: Now) -> None:
+        """Does nothing."""
+
+
+NOBODY = _Nobody()
+
+
 def overdue(session: Session, pulse: Pulse, idle_us: int, slow_reader_us: int, now: Now) -> str:
     """Why a connection should be closed now, or "".
 

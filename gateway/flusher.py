@@ -19,6 +19,7 @@ import trio
 from dragoman.core.interface import WorkLane
 from dragoman.gateway.clock import read_clocks
 from dragoman.gateway.delivery import deliver
+from dragoman.gateway.meter import Histogram
 from dragoman.gateway.wakeup import Wakeup
 from dragoman.gateway.worker import Workers
 
@@ -47,6 +48,7 @@ class Flusher:
     Attributes:
         connections: How many there are on all listeners, kept by these.
         overloaded: Whether connections that produce should rest; as of the last poke.
+        latency: How long flushes in the thread took, waiting for the loop included.
     """
 
     def __init__(self, engine: LogEngine, clock: Callable[[], Now] = read_clocks) -> None:
@@ -55,6 +57,7 @@ class Flusher:
         self._wakeup = Wakeup()
         self._done: deque[Done] = deque()
         self._flushing = False
+        self._flush_began_us = 0
         self._running = 0
         self._workers = {
             WorkLane.FLUSH: Workers("flush", 1, self._done, self._wakeup.signal),
@@ -68,11 +71,16 @@ class Flusher:
         self._relieved: list[Callable[[Now], None]] = []
         self.connections = 0
         self.overloaded = False
+        self.latency = Histogram()
 
     @property
     def quiet(self) -> bool:
         """Whether no thread has anything to do."""
         return self._running == 0
+
+    def flushing_us(self, now: Now) -> int:
+        """For how long the flush that is under way has been so; 0 where none is."""
+        return max(now.mono_us - self._flush_began_us, 1) if self._flushing else 0
 
     async def wait_quiet(self) -> None:
         """Returns once no thread has anything to do."""
@@ -86,12 +94,12 @@ class Flusher:
         The next group goes first, so that the disk works while replies are sent.
         """
         engine = self._engine
-        self._take_flush(now)
+        now = self._take_flush(now)
         ends_ns = monotonic_ns() + TURN_NS_MAX
         while sessions := deliver(engine, now):
             for session in sessions:
                 session.carrier.flush(now)
-            self._take_flush(now)
+            now = self._take_flush(now)
             if monotonic_ns() >= ends_ns:
                 self._wakeup.signal()
                 break
@@ -143,6 +151,7 @@ class Flusher:
                 name.carrier.flush(now)
             elif lane is WorkLane.FLUSH:
                 self._flushing = False
+                self.latency.observe(now.mono_us - self._flush_began_us)
                 self._engine.flushed(name, self._disk_error(lane, raised), now)
             else:
                 self._engine.finished(name, self._disk_error(lane, raised), now)
@@ -166,19 +175,23 @@ class Flusher:
             workers.close()
         self._wakeup.close()
 
-    def _take_flush(self, now: Now) -> None:
+    def _take_flush(self, now: Now) -> Now:
+        """Begins the next flush; returns the time, which has gone on where that is done already."""
         if self._flushing or (flush := self._engine.take_flush()) is None:
-            return
+            return now
         if flush.blocks or self.connections > INLINE_CONNECTIONS_MAX:
             self._flushing = True
+            self._flush_began_us = now.mono_us
             self._hand(flush)
-            return
+            return now
         raised: Exception | None = None
         try:
             flush.run()
         except Exception as error:
             raised = error
+        now = self._clock()
         self._engine.flushed(flush, self._disk_error(flush.lane, raised), now)
+        return now
 
     def _hand(self, work: Work) -> None:
         self._running += 1

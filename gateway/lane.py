@@ -332,6 +332,7 @@ class Lane:
         except OSError:
             return False
         outbox.sent(count)
+        connection.session.meter.bytes_out += count
         connection.pulse.heard_us = now.mono_us
         connection.pulse.stalled_us = now.mono_us if outbox.size else 0
         return True

@@ -18,6 +18,7 @@ from dragoman.gateway.clock import read_clocks
 from dragoman.gateway.door import is_loopback, open_door, parse_address, shown
 from dragoman.gateway.inflow import Inflow
 from dragoman.gateway.lane import Lane, unread
+from dragoman.gateway.meter import Meter
 from dragoman.gateway.session import Session
 from dragoman.gateway.stream import StreamConnection
 from dragoman.gateway.tls import HandshakeRefused, shake_hands, subject_of, tls_of
@@ -55,6 +56,7 @@ class Listener:
         accepted: How many it has taken in.
         handshakes_refused: Those that got no further than TLS.
         is_accepting: Its door is open.
+        meter: What its connections count.
         tls: Its certificate, or None where it is plain.
     """
 
@@ -103,10 +105,17 @@ class Listener:
         )
         self.connections = 0
         self.accepted = 0
+        self.meter = Meter()
         self.handshakes_refused = 0
         self.is_accepting = False
         self._socket = open_door(config.host, config.port, f"listeners.{config.dialect}")
         self.port: int = self._socket.getsockname()[1]
+
+    @property
+    def requests(self) -> int:
+        """How many were heard, of connections that are gone and of those that live."""
+        living = (*self._lane.connections, *self._streams)
+        return self.meter.requests + sum(one.session.requests for one in living)
 
     def swept(self) -> Iterable[Swept]:
         """Everything with connections, for the reaper."""
@@ -206,7 +215,7 @@ class Listener:
             tls_subject=subject,
         )
         client = Client(next(self._numbers), self.dialect.name, shown(address))
-        return Session(self.dialect.codec(facts), self._engine, client, now)
+        return Session(self.dialect.codec(facts), self._engine, client, now, self.meter)
 
     async def _serve_tls(self, accepted: socket.socket, address: tuple[str, int]) -> None:
         assert self.tls is not None, "only TLS listeners serve streams"

@@ -18,10 +18,13 @@ from typing import TYPE_CHECKING, Any, assert_never
 import structlog
 
 from dragoman.codecs.base import Asked, HungUp, IfTopic, Offload, Refused, foreign_protocol
-from dragoman.core.calls import Fetch, Follow, Produce
+from dragoman.core.calls import Fetch, Follow, Produce, ProduceMany
 from dragoman.core.error import Failure
+from dragoman.core.event import AppendEvent
 from dragoman.core.outcome import Outcome
+from dragoman.gateway.carrier import NOBODY
 from dragoman.gateway.following import Following
+from dragoman.gateway.meter import Meter
 from dragoman.gateway.outbox import Outbox
 
 if TYPE_CHECKING:
@@ -44,18 +47,10 @@ HEARING_NS_MAX = 5_000_000
 """How long a connection is heard at a time; what it asked beyond that waits for its next turn."""
 _READS = frozenset({Fetch, Follow})
 """Requests whose answer depends on what is visible when they are served."""
+_WRITES = frozenset({Produce, ProduceMany, AppendEvent})
+"""Requests that bring records."""
 
 _log = structlog.get_logger("dragoman.session")
-
-
-class _Nobody:
-    """Carries what is left to say to a connection that is gone: nothing."""
-
-    def flush(self, now: Now) -> None:
-        """Does nothing."""
-
-
-_NOBODY = _Nobody()
 
 
 class Session:
@@ -64,6 +59,7 @@ class Session:
     Args:
         codec: Made for this connection.
         client: The connection as the engine knows it; its number is the session's id in logs.
+        meter: What its listener counts.
 
     Attributes:
         outbox: What the carrier has to send.
@@ -80,7 +76,7 @@ class Session:
             its turn or for a thread.
         wanted: The codec's hint for the size of the next read, where something has arrived.
         carrier: Whoever moves its bytes; set and read by that carrier alone.
-        requests, refusals: Counters.
+        requests, refusals: Counters; `gone` hands the requests to the meter.
     """
 
     __slots__ = (
@@ -102,6 +98,7 @@ class Session:
         "closing",
         "held",
         "listening",
+        "meter",
         "offload",
         "outbox",
         "paused",
@@ -112,11 +109,14 @@ class Session:
         "wanted",
     )
 
-    def __init__(self, codec: Codec, engine: LogEngine, client: Client, now: Now) -> None:
+    def __init__(
+        self, codec: Codec, engine: LogEngine, client: Client, now: Now, meter: Meter | None = None
+    ) -> None:
         self._codec = codec
         self._engine = engine
         self.client = client
-        self._queue: deque[tuple[Any, Outcome]] = deque()
+        self.meter = Meter() if meter is None else meter
+        self._queue: deque[tuple[Any, Outcome, int]] = deque()
         self._backlog: deque[Heard] = deque()
         self._following: list[Following] = []
         self._follows_asked: dict[Outcome, Follow] = {}
@@ -180,6 +180,7 @@ class Session:
             self._first = bytes(data[:8])
         self._received_bytes = len(data)
         self.arrived += len(data)
+        self.meter.bytes_in += len(data)
         try:
             heard = self._codec.receive(data)
             if not data and not any(type(item) is HungUp for item in heard):
@@ -274,12 +275,14 @@ class Session:
             return
         self._over = True
         self._end()
+        self.meter.requests += self.requests
+        self.requests = 0
         self._follows_asked.clear()
         self.outbox.clear()
         self.arrived = 0
         # The carrier holds the session: left in a circle, what the codec keeps of a frame would
         # stay until the garbage collector comes round, which a few large buffers do not call for.
-        self.carrier = _NOBODY
+        self.carrier = NOBODY
         self.offload = None
         if self.refusals > 1:
             _log.info("refusals", **self._who(), count=self.refusals)
@@ -324,17 +327,21 @@ class Session:
                 tag, request = item
                 self.requests += 1
                 outcome = handle(request, self.client, now)
+                heard_us = 0
+                if type(request) in _WRITES:
+                    self.produces = True
+                    heard_us = now.mono_us
+                elif type(request) in _READS:
+                    self.reads = True
                 if outcome.ready and not queue:
                     self._reply(tag, outcome)
+                    if heard_us and type(outcome.reply) is not Failure:
+                        self.meter.latency.quick += 1
                 else:
                     outcome.owner = self
                     if outcome.follows and type(request) is Follow:
                         self._follows_asked[outcome] = request
-                    queue.append((tag, outcome))
-                if type(request) is Produce:
-                    self.produces = True
-                elif type(request) in _READS:
-                    self.reads = True
+                    queue.append((tag, outcome, heard_us))
             else:
                 self._hear_other(item, now)
             if self._deaf:
@@ -350,7 +357,7 @@ class Session:
         match item:
             case Refused(tag, failure, fatal):
                 self._note_refusal(failure, fatal=fatal)
-                self._queue.append((tag, Outcome(failure)))
+                self._queue.append((tag, Outcome(failure), 0))
                 self._release(now)
                 if fatal:
                     self._deaf = True
@@ -373,7 +380,7 @@ class Session:
         queue = self._queue
         outbox = self.outbox
         while queue:
-            tag, outcome = queue[0]
+            tag, outcome, heard_us = queue[0]
             if outbox.size >= REPLY_BYTES_WAITING_MAX:
                 self.held = True
                 return
@@ -387,6 +394,8 @@ class Session:
             elif outcome.ready:
                 queue.popleft()
                 self._reply(tag, outcome)
+                if heard_us and type(outcome.reply) is not Failure:
+                    self.meter.latency.observe(now.mono_us - heard_us)
             else:
                 return
 
@@ -403,6 +412,7 @@ class Session:
         if self.outbox.size >= REPLY_BYTES_KEPT and getattr(tag, "droppable", False):
             return
         if type(reply) is Failure:
+            self.meter.refusals[reply.code] += 1
             self._emit(self._codec.send_failure(tag, reply))
             return
         buffers, close_after = self._codec.send(tag, reply)  # type: ignore[arg-type]
@@ -424,6 +434,7 @@ class Session:
                 following.last_us = now.mono_us
                 if type(pushed) is Failure:
                     self._following.remove(following)
+                    self.meter.refusals[pushed.code] += 1
                     self._emit(self._codec.send_failure(following.tag, pushed))
                     break
                 self._emit(self._codec.send(following.tag, pushed))  # type: ignore[arg-type]

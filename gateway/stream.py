@@ -183,8 +183,10 @@ class StreamConnection:
             while session.outbox.size:
                 now = self._clock()
                 self._pulse.stalled_us = now.mono_us
+                piece = session.outbox.take(SEND_BYTES_MAX)
+                session.meter.bytes_out += len(piece)
                 try:
-                    await self._stream.send_all(session.outbox.take(SEND_BYTES_MAX))
+                    await self._stream.send_all(piece)
                 except (trio.BrokenResourceError, trio.ClosedResourceError):
                     return
                 now = self._clock()
