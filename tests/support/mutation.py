@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from dragoman.codecs.base import Unsayable
+from dragoman.codecs.compression import registry
 from dragoman.codecs.registry import dialect
 from dragoman.codecs.rustlog.speaker import RustLogSpeaker
 from dragoman.core import calls
@@ -29,6 +30,9 @@ BOUNDARIES = sorted(
 )
 """Numbers at which some integer ends; beyond 64 bits only text can say them."""
 
+COMPRESSIONS = ("gzip", "lz4", "snappy", "zstd")
+"""Those that a Cursus listener opens whatever it is told."""
+
 _FRAME_BYTES_MAX = 4096
 _NUMBER = re.compile(rb"-?\d+")
 _TOKENS = (
@@ -36,6 +40,7 @@ _TOKENS = (
     *(b"}", b'"', b"\\", b"\\u0000", b"\\ud800", b"null", b"true", b"NaN", b"1e999", b"-", b"_"),
     *(b"\xff", b"\xc3\x28", b"\xed\xa0\x80", b"\xe2\x80\xa8", b"\x1b[31m", b"%0A", b"../", b"."),
     *(b"V1|", b"acks=", b"topic=", b"group=", b"offset=", b"\xba\x7c", b"\x1f\x8b\x08", b"default"),
+    *(b"\x04\x22\x4d\x18", b"\x82SNAPPY\0", b"\x28\xb5\x2f\xfd"),
     *(b"[" * 200, b'{"a":' * 70, b"9" * 400, b"a" * 300, "é".encode() * 200),
 )
 
@@ -54,6 +59,8 @@ def corpus(name: str) -> tuple[bytes, ...]:
     speakers = [dialect(name).speaker()]
     if name == "rustlog":
         speakers.append(RustLogSpeaker(json=True))
+    if name == "cursus":
+        speakers += [dialect(name).speak({"compression": known}) for known in COMPRESSIONS]
     for speaker in speakers:
         for request in _requests():
             try:
@@ -152,6 +159,8 @@ def mutated(name: str, dice: random.Random) -> tuple[bytes, bool]:
         body = body_of(name, frame)
         for _ in range(dice.choice((1, 1, 2, 4))):
             body = _hurt(body, body_of(name, dice.choice(corpus(name))), dice)
+        if name == "cursus" and dice.random() < 0.1:
+            body = registry().named(dice.choice(COMPRESSIONS)).compress(body)
         frames[at] = reframed(name, body)
         return b"".join(frames), True
     frames[at] = _hurt(frame, dice.choice(corpus(name)), dice)
@@ -213,7 +222,7 @@ def boundary_inputs(name: str, frame: bytes) -> Iterator[bytes]:
     if name == "v1" or body[:1] in (b"{", b'"'):
         return
     order = _order(name)
-    is_text = name == "cursus" and body[:2] != b"\xba\x7c"
+    is_text = name == "cursus" and body[:2] != b"\xba\x7c" and registry().sniff(body) is None
     for width in (1, 2, 4, 8):
         sign = 1 << 8 * width - 1
         numbers = {0, 1, sign - 1, sign, 2 * sign - 1}
@@ -241,6 +250,8 @@ def _shape(name: str, frame: bytes) -> object:
     body = frame[4:]
     if body[:2] == b"\xba\x7c":
         return body[:2], len(body) // 100
+    if name == "cursus" and (known := registry().sniff(body)) is not None:
+        return known.name
     if name == "rustlog":
         return body[:12] if body[:1] in (b"{", b'"') else body[:1]
     return tuple(re.findall(rb"[A-Z_]{3,}|\w+(?==)", body))
