@@ -17,6 +17,39 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
+from dragoman.core.event import (
+    AppendEvent as AppendEvent,
+)
+from dragoman.core.event import (
+    EventAppended as EventAppended,
+)
+from dragoman.core.event import (
+    EventsRead as EventsRead,
+)
+from dragoman.core.event import (
+    ReadEvents as ReadEvents,
+)
+from dragoman.core.event import (
+    ReadSnapshot as ReadSnapshot,
+)
+from dragoman.core.event import (
+    ReadVersion as ReadVersion,
+)
+from dragoman.core.event import (
+    SaveSnapshot as SaveSnapshot,
+)
+from dragoman.core.event import (
+    Snapshot as Snapshot,
+)
+from dragoman.core.event import (
+    SnapshotRead as SnapshotRead,
+)
+from dragoman.core.event import (
+    SnapshotSaved as SnapshotSaved,
+)
+from dragoman.core.event import (
+    VersionRead as VersionRead,
+)
 from dragoman.core.name import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
@@ -963,6 +996,11 @@ Request = (
     | DeleteNamespace
     | ListNamespaces
     | DescribeNamespace
+    | AppendEvent
+    | ReadEvents
+    | ReadVersion
+    | SaveSnapshot
+    | ReadSnapshot
     | Ping
     | ReadStatistics
     | Answer
@@ -992,6 +1030,11 @@ Reply = (
     | NamespaceDeleted
     | NamespacesListed
     | NamespaceDescribed
+    | EventAppended
+    | EventsRead
+    | VersionRead
+    | SnapshotSaved
+    | SnapshotRead
     | Ponged
     | StatisticsRead
     | Answered

@@ -15,10 +15,12 @@ from dragoman.core.coordinator import Coordinator
 from dragoman.core.describe import Describer
 from dragoman.core.directory import Directory
 from dragoman.core.error import EngineError
+from dragoman.core.eventing import Eventing
 from dragoman.core.fetch import Fetching
 from dragoman.core.follow import Following
 from dragoman.core.group_admin import GroupAdmin
 from dragoman.core.groups import Groups
+from dragoman.core.job import Job
 from dragoman.core.namespace import Namespaces
 from dragoman.core.offset import Offsets
 from dragoman.core.options import EngineOptions
@@ -81,6 +83,17 @@ class Engine:
         self._following = Following(
             store, directory, offsets, self._reader, waiting, coordinator, groups
         )
+        self._eventing = Eventing(
+            options,
+            store,
+            directory,
+            topics,
+            self._producing,
+            self._reader,
+            waiting,
+            lambda: self._now,
+            self._revealed_by_refusal,
+        )
         trimming = Trimming(directory, waiting)
         self._retention = Retention(options, store, directory, trimming)
         self._compacting = Compacting(options, store, directory)
@@ -91,6 +104,7 @@ class Engine:
             calls.Follow: self._following.follow,
             calls.CommitOffset: offsets.commit,
             calls.FetchOffset: offsets.fetch,
+            **self._eventing.handlers,
             **coordinator.handlers,
             **GroupAdmin(directory, groups, waiting).handlers,
             calls.CreateTopic: topics.create_topic,
@@ -140,6 +154,8 @@ class Engine:
             self._following.cancel(outcome)
         elif isinstance(outcome.state, AckWait):
             self._replicating.cancel(outcome)
+        elif isinstance(outcome.state, Job):
+            self._eventing.cancel(outcome)
         elif outcome.reply is None:
             self._fetching.cancel(outcome)
         else:
@@ -266,6 +282,7 @@ class Engine:
             "buffers_filled": 0 if buffers is None else buffers.filled,
             "fetched_records": self._fetching.records,
             "followed_records": self._following.records,
+            **self._eventing.statistics(),
             "commits": self._offsets.commits,
             "unfenced_commits": self._offsets.unfenced_commits,
             "cold_reads": self._reader.cold_reads,
@@ -297,6 +314,7 @@ class Engine:
     def _released(self) -> None:
         """What the store revealed, or its failure, frees who waited for it."""
         self._waiting.release()
+        self._eventing.flushed()
         self._following.announce_ended()
         if self._store.failure is not None:
             self._replicating.fail_all(self._store.failure)
@@ -310,16 +328,19 @@ class Engine:
 
     def _refused(self, error: EngineError, client: Client) -> Outcome:
         """A refusal may reveal what was changed last (a deleted topic, a committed offset, a log
-        start, a generation, what a producer wrote)."""
+        start, a generation, what a producer or the writer of a stream wrote)."""
+        return self._waiting.answer(client, error.failure(), self._revealed_by_refusal())
+
+    def _revealed_by_refusal(self) -> int:
         directory = self._directory
-        newest = max(
+        return max(
             directory.sequence,
             directory.offsets_sequence,
             directory.trims_sequence,
             self._groups.sequence,
             self._idempotence.sequence,
+            self._eventing.sequence,
         )
-        return self._waiting.answer(client, error.failure(), newest)
 
     def _dropped(self, partitions: list[Partition]) -> None:
         if partitions:
@@ -327,6 +348,7 @@ class Engine:
             for partition in partitions:
                 self._fetching.dropped(partition)
                 self._replicating.dropped(partition)
+                self._eventing.dropped(partition)
             self._following.dropped()
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dragoman.core.catalog import NamespaceState, PartitionState, TopicState
+    from dragoman.core.event_index import Index
     from dragoman.core.outcome import Outcome
     from dragoman.core.replica import Replication
 
@@ -28,6 +29,8 @@ class Partition:
         followers: Follows that wait here for records.
         replication: What concerns replicas; None while nobody reported, waited for one, or set a
             role.
+        index: What is to hear of every batch that is appended: the index of an event-sourcing
+            partition while it is in memory, else None.
     """
 
     __slots__ = (
@@ -36,6 +39,7 @@ class Partition:
         "dropped",
         "followers",
         "high_watermark",
+        "index",
         "number",
         "polls",
         "replication",
@@ -60,6 +64,7 @@ class Partition:
         self.polls: dict[Outcome, None] = {}
         self.followers: dict[Outcome, None] = {}
         self.replication: Replication | None = None
+        self.index: Index | None = None
 
 
 class Topic:

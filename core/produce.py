@@ -204,6 +204,15 @@ class Producing:
             return self._replicating.hold_many(client, reply, sequence, partitions, now)
         return self._waiting.hold_many(client, reply, sequence, partitions)
 
+    def append(self, partition: Partition, batch: RecordBatch, now: Now) -> int:
+        """Appends a batch whose place is decided; returns its sequence.
+
+        Raises:
+            EngineError: As for a Produce of this batch.
+        """
+        self._check(batch)
+        return self._append_whole(partition, batch, now)
+
     def _check(self, batch: RecordBatch) -> None:
         """Refuses what no partition takes, before a topic is made for it.
 
@@ -296,6 +305,8 @@ class Producing:
         partition.batch_sequence = sequence
         if self.buffers is not None:
             self.buffers.appended(partition)
+        if partition.index is not None:
+            partition.index.note(batch)
         return sequence
 
 

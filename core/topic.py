@@ -17,6 +17,7 @@ from dragoman.core.describe import config_at_rest, revealed_by
 from dragoman.core.error import EngineError, ErrorCode
 from dragoman.core.name import checked_name
 from dragoman.core.number import TOPIC_NUMBER_MAX, next_number
+from dragoman.core.snapshot_topic import find_snapshots, snapshot_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,6 +111,17 @@ class Topics:
         home = self._directory.namespace(namespace)
         return self._create(home, checked_name(topic, "topic"), partitions, 0, None, now)
 
+    def create_internal(
+        self, namespace: NamespaceState, name: str, partitions: int, config: TopicConfig, now: Now
+    ) -> Topic:
+        """Makes a topic that the engine needs itself.
+
+        Raises:
+            EngineError: As for a CreateTopic.
+        """
+        _check_free(namespace, name)
+        return self._create(namespace, name, partitions, 0, config, now)
+
     def update_topic(self, request: UpdateTopic, client: Client, now: Now) -> Outcome:
         """Renames a topic or changes its settings."""
         topic = self._directory.topic(request.namespace, request.topic)
@@ -118,11 +130,20 @@ class Topics:
         if name != state.name and name in topic.namespace.topics:
             raise EngineError(ErrorCode.TOPIC_EXISTS, "there is such a topic", topic=name)
         config = state.config if request.config is None else _checked_config(request.config)
+        if bool(config.get("event_sourcing")) != bool(state.config.get("event_sourcing")):
+            raise EngineError(
+                ErrorCode.UNSUPPORTED, "whether a topic holds streams of events is decided once"
+            )
         if request.retention_ms is not None:
             alone = _checked_config(TopicConfig(retention_ms=request.retention_ms))
             # At rest a setting of 0 is left out.
             config = {key: value for key, value in config.items() if key != "retention_ms"} | alone
         self._directory.check_writable()
+        snapshots = find_snapshots(self._directory, topic) if name != state.name else None
+        if snapshots is not None:
+            new_name = snapshot_name(state, name)
+            _check_free(topic.namespace, new_name)
+            self._put(snapshots.state, name=new_name)
         self._put(state, name=name, config=config)
         return self._created(topic, client)
 
@@ -141,6 +162,7 @@ class Topics:
             raise EngineError(
                 ErrorCode.INVALID_PARTITION_COUNT, "at least one partition is removed"
             )
+        _check_count_may_change(topic)
         self._directory.check_writable()
         times = [partition.created_us for partition in topic.state.partitions]
         self._put(topic.state, created_us=times[: max(len(times) - request.count, 0)])
@@ -151,8 +173,10 @@ class Topics:
         directory = self._directory
         topic = directory.topic(request.namespace, request.topic)
         directory.check_writable()
-        sequence = directory.apply_admin(TopicDropped(topic.state.topic_id))
-        self._on_dropped(directory.fit(topic.state.topic_id))
+        sequence = 0
+        for gone in filter(None, (find_snapshots(directory, topic), topic)):
+            sequence = directory.apply_admin(TopicDropped(gone.state.topic_id))
+            self._on_dropped(directory.fit(gone.state.topic_id))
         reply = TopicDeleted(topic.namespace.name, topic.state.name)
         return self._waiting.answer(client, reply, sequence)
 
@@ -222,6 +246,7 @@ class Topics:
             )
         self._check_count(count, count - len(times))
         if count > len(times):
+            _check_count_may_change(topic)
             self._directory.check_writable()
             self._put(topic.state, created_us=times + [now.wall_us] * (count - len(times)))
 
@@ -261,7 +286,26 @@ class Topics:
             raise EngineError(ErrorCode.LIMIT_REACHED, "there are too many partitions")
 
 
+def _check_free(namespace: NamespaceState, name: str) -> None:
+    if checked_name(name, "topic") in namespace.topics:
+        raise EngineError(ErrorCode.TOPIC_EXISTS, "there is such a topic", topic=name)
+
+
+def _check_count_may_change(topic: Topic) -> None:
+    """Refuses for streams of events: their keys would be looked for in other partitions."""
+    if topic.state.config.get("event_sourcing"):
+        raise EngineError(
+            ErrorCode.UNSUPPORTED,
+            "the number of partitions of an event-sourcing topic stays: its streams would be split",
+        )
+
+
 def _checked_config(config: TopicConfig) -> dict[str, int | bool]:
+    if config.event_sourcing and config.compact:
+        raise EngineError(
+            ErrorCode.UNSUPPORTED,
+            "a topic that holds streams of events keeps them all and is not compacted",
+        )
     fields = config_at_rest(config)
     for name, value in fields.items():
         if not 0 <= value <= _SETTING_MAX:

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from array import array
 from itertools import pairwise, repeat
-from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dragoman.codecs.kernels import cursus_l3
 from dragoman.codecs.rendering import Rendering
 from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.column import VarColumn
-from dragoman.core.header import Header, HeaderKind, decode_headers, encode_headers
+from dragoman.core.event_field import (
+    FIELD_BYTES_MAX,
+    NO_EVENT,
+    Event,
+    event_headers,
+    event_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,32 +33,13 @@ if TYPE_CHECKING:
     WithEvents = cursus_l3.Columns | cursus_document.Columns
     WithoutEvents = cursus_l2.Columns | cursus_l1.Columns
 
-SHORT_MAX: Final = 0xFFFF
+SHORT_MAX: Final = FIELD_BYTES_MAX
 """Bytes of the longest string of a message but its payload."""
 MESSAGE_BYTES: Final = 48
 """A message whose strings and payload are empty."""
 
-EVENT_TYPE: Final = "cursus.event_type"
-SCHEMA_VERSION: Final = "cursus.schema_version"
-AGGREGATE_VERSION: Final = "cursus.aggregate_version"
-METADATA: Final = "cursus.metadata"
 _KNOWN_MAX = 4096
 """Different headers of one batch that are remembered at a time."""
-_U32 = Struct("<I")
-_U64 = Struct("<Q")
-
-
-class Event(NamedTuple):
-    """The event fields of one message."""
-
-    event_type: bytes = b""
-    schema_version: int = 0
-    aggregate_version: int = 0
-    metadata: bytes = b""
-
-
-NO_EVENT: Final = Event()
-
 
 # ---------------------------------------------------------------- from the wire
 
@@ -118,30 +104,6 @@ def headers_of(columns: WithEvents) -> VarColumn | None:
             raw_or_none = known[event] = event_headers(event)
         found.append(raw_or_none)
     return VarColumn.of(found)
-
-
-def event_headers(event: Event) -> bytes | None:
-    """One message's event fields as headers at rest; None where it has none."""
-    headers = []
-    if event.event_type:
-        headers.append(Header(EVENT_TYPE, _kind_of(event.event_type), event.event_type))
-    if event.schema_version:
-        value = _U32.pack(event.schema_version)
-        headers.append(Header(SCHEMA_VERSION, HeaderKind.UINT32, value))
-    if event.aggregate_version:
-        value = _U64.pack(event.aggregate_version)
-        headers.append(Header(AGGREGATE_VERSION, HeaderKind.UINT64, value))
-    if event.metadata:
-        headers.append(Header(METADATA, _kind_of(event.metadata), event.metadata))
-    return encode_headers(headers) if headers else None
-
-
-def _kind_of(value: bytes) -> HeaderKind:
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return HeaderKind.RAW
-    return HeaderKind.STRING
 
 
 def _values(values: Vars, count: int) -> Iterable[bytes]:
@@ -328,24 +290,3 @@ def _events(batch: RecordBatch) -> tuple[Events, int]:
         ),
         inexact,
     )
-
-
-def event_of(raw: bytes) -> tuple[Event, bool]:
-    """The event fields in one record's headers, and whether the headers hold nothing else."""
-    event, exact = NO_EVENT, True
-    try:
-        for key, kind, value in decode_headers(raw):
-            text = kind in (HeaderKind.STRING, HeaderKind.RAW) and len(value) <= SHORT_MAX
-            if key == EVENT_TYPE and text:
-                event = event._replace(event_type=value)
-            elif key == METADATA and text:
-                event = event._replace(metadata=value)
-            elif key == SCHEMA_VERSION and kind is HeaderKind.UINT32 and len(value) == 4:
-                event = event._replace(schema_version=_U32.unpack(value)[0])
-            elif key == AGGREGATE_VERSION and kind is HeaderKind.UINT64 and len(value) == 8:
-                event = event._replace(aggregate_version=_U64.unpack(value)[0])
-            else:
-                exact = False
-    except ValueError:
-        return event, False
-    return event, exact

@@ -131,7 +131,9 @@ def test_headers_that_are_not_this_dialects_are_counted(header: Header) -> None:
 
 
 def test_headers_that_are_none_are_passed_over() -> None:
-    assert columns.event_of(b"\xff\xff\xff\xff\xff") == (columns.NO_EVENT, False)
+    record_batch = foreign([b"x"], headers=VarColumn.of([b"\xff\xff\xff\xff\xff"]))
+    assert columns.render(record_batch).inexact == 1
+    assert shown(record_batch) == [message(offset=5, seq_num=0, producer_id=b"")]
 
 
 def test_offsets_with_gaps_are_shown_as_they_are() -> None:

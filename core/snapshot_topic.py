@@ -1,0 +1,41 @@
+"""The topic in which the snapshots of another topic's streams are kept.
+
+It is an ordinary compacted topic of the same namespace with as many partitions, whose records have
+the stream as their key and the state as their value. Its name says whose it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from dragoman.core.calls import TopicConfig
+
+if TYPE_CHECKING:
+    from dragoman.core.catalog import TopicState
+    from dragoman.core.directory import Directory
+    from dragoman.core.partition import Topic
+
+PREFIX: Final = "__snapshots."
+
+_FOR_EVER: Final = (1 << 63) - 1
+
+
+def snapshot_config() -> TopicConfig:
+    """Its settings: the newest of each key is kept for ever, whatever the server does by default
+    with older records."""
+    return TopicConfig(compact=True, retention_ms=_FOR_EVER, retention_bytes=_FOR_EVER)
+
+
+def snapshot_name(state: TopicState, name: str = "") -> str:
+    """Its name for a topic, or for one that is to have another name."""
+    return PREFIX + (name or state.name)
+
+
+def find_snapshots(directory: Directory, topic: Topic) -> Topic | None:
+    """The topic of a topic's snapshots; None where none was saved."""
+    if not topic.state.config.get("event_sourcing"):
+        return None
+    state = topic.namespace.topics.get(snapshot_name(topic.state))
+    if state is None or not state.config.get("compact"):
+        return None
+    return directory.topics[state.topic_id]
