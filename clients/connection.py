@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from dragoman.clients import task as tasks
+from dragoman.clients.appending import produce
 from dragoman.clients.error import ConnectionLost, NoAnswer, PartlySent, RequestRefused, Unreachable
 from dragoman.codecs.base import ProtocolError, Unsayable
 from dragoman.codecs.registry import dialect as dialect_of
@@ -215,9 +216,9 @@ class Client:
         *,
         acks: calls.Acks = calls.Acks.LEADER,
     ) -> list[Produced]:
-        """Appends records; see `task.produce`."""
+        """Appends records; see `appending.produce`."""
         turn = next(self._produced)
-        return await self.run(tasks.produce(topic, values, keys, partition, acks=acks, turn=turn))
+        return await self.run(produce(topic, values, keys, partition, acks=acks, turn=turn))
 
     async def fetch(
         self,

@@ -16,6 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from dragoman.clients import task as tasks
+from dragoman.clients.appending import produce
 from dragoman.clients.connection import (
     CONNECT_TIMEOUT_S,
     POLL_MAX_S,
@@ -198,9 +199,9 @@ class SyncClient:
         *,
         acks: calls.Acks = calls.Acks.LEADER,
     ) -> list[Produced]:
-        """Appends records; see `task.produce`."""
+        """Appends records; see `appending.produce`."""
         turn = next(self._produced)
-        return self.run(tasks.produce(topic, values, keys, partition, acks=acks, turn=turn))
+        return self.run(produce(topic, values, keys, partition, acks=acks, turn=turn))
 
     def fetch(
         self,

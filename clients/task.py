@@ -8,24 +8,20 @@ what they can say: each task asks the best question first and falls back to what
 from __future__ import annotations
 
 from collections.abc import Generator
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dragoman.clients.error import RequestRefused
 from dragoman.codecs.base import Unsayable
 from dragoman.core import calls
-from dragoman.core.batch import Origin, RecordBatch
-from dragoman.core.column import VarColumn
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.name import split_flat
-from dragoman.core.route import fnv1a_64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dragoman.codecs.base import Speaker
     from dragoman.core.batch import Record
-    from dragoman.core.calls import Fetched, Followed, Produced, Request, TopicDescription
+    from dragoman.core.calls import Fetched, Followed, Request, TopicDescription
 
 Result = TypeVar("Result")
 Task = Generator[tuple[calls.Request, ...], Any, Result]
@@ -175,105 +171,6 @@ def partition_count(name: str) -> Task[int]:
                 return count
             raise
         count += 1
-
-
-# ---------------------------------------------------------------- writing
-
-
-def produce(
-    name: str,
-    values: Sequence[bytes | None],
-    keys: Sequence[bytes | None] | None = None,
-    partition: int | None = None,
-    *,
-    acks: calls.Acks = calls.Acks.LEADER,
-    turn: int = 0,
-) -> Task[list[Produced]]:
-    """Appends records, in as few requests as the dialect allows.
-
-    Without a partition the server chooses: by key, or in turn. Where it leaves that to its clients,
-    the partition is chosen here, by FNV-1a of the key or in turn.
-
-    Args:
-        turn: The number of produces so far, for choosing in turn.
-    """
-    if keys is not None and len(keys) != len(values):
-        raise ValueError(f"{len(keys)} keys for {len(values)} values")
-    if not values:
-        return []
-    rows = [*zip(values, keys or [None] * len(values), strict=True)]
-    if partition is not None:
-        return (yield from _produce_all([_produce(name, rows, partition, acks)]))
-    reasons: list[str] = []
-    for plan in (_whole, _chosen_here, _by_key, _singly):
-        try:
-            requests = yield from plan(name, rows, acks, turn)
-            return (yield from _produce_all(requests))
-        except Unsayable as error:
-            reasons.append(str(error))
-    raise Unsayable("; ".join(filter(None, dict.fromkeys(reasons))))
-
-
-Rows = list[tuple[bytes | None, bytes | None]]
-
-
-def _produce(name: str, rows: Rows, route: calls.Route, acks: calls.Acks) -> calls.Produce:
-    namespace, topic = split_flat(name)
-    keys = [key for _, key in rows]
-    batch = RecordBatch(
-        len(rows),
-        VarColumn.of([value for value, _ in rows]),
-        origin=Origin.NONE,
-        keys=VarColumn.of(keys) if any(key is not None for key in keys) else None,
-    )
-    return calls.Produce(topic, batch, route, namespace, acks)
-
-
-def _produce_all(requests: list[calls.Produce]) -> Task[list[Produced]]:
-    replies = yield tuple(requests)
-    produced: list[Produced] = []
-    for reply in replies:
-        for part in reply.parts if isinstance(reply, calls.ProducedMany) else [reply]:
-            if isinstance(part, Failure):
-                raise RequestRefused(part)
-            produced.append(part)
-    return produced
-
-
-def _whole(name: str, rows: Rows, acks: calls.Acks, turn: int) -> Task[list[calls.Produce]]:
-    """One request, the server chooses the partition."""
-    return [_produce(name, rows, calls.ROUND_ROBIN, acks)]
-    yield ()
-
-
-def _chosen_here(name: str, rows: Rows, acks: calls.Acks, turn: int) -> Task[list[calls.Produce]]:
-    """A request a partition: the dialect leaves the choice to its clients."""
-    try:
-        count = len((yield from describe_topic(name)).partitions)
-    except Unsayable:
-        raise Unsayable from None  # so it is no dialect that leaves the choice to its clients
-    if not count:
-        raise RequestRefused(Failure(ErrorCode.NO_PARTITIONS, f"{name} has no partition"))
-    dealt: dict[int, Rows] = {}
-    for row in rows:
-        key = row[1]
-        dealt.setdefault((turn if key is None else fnv1a_64(key)) % count, []).append(row)
-    return [_produce(name, share, partition, acks) for partition, share in dealt.items()]
-
-
-def _by_key(name: str, rows: Rows, acks: calls.Acks, turn: int) -> Task[list[calls.Produce]]:
-    """A request for each run of one key."""
-    return [
-        _produce(name, list(run), calls.ROUND_ROBIN, acks)
-        for _, run in groupby(rows, key=lambda row: row[1])
-    ]
-    yield ()
-
-
-def _singly(name: str, rows: Rows, acks: calls.Acks, turn: int) -> Task[list[calls.Produce]]:
-    """A request a record."""
-    return [_produce(name, [row], calls.ROUND_ROBIN, acks) for row in rows]
-    yield ()
 
 
 # ---------------------------------------------------------------- reading

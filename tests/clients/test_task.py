@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dragoman.clients import task as tasks
+from dragoman.clients.appending import produce
 from dragoman.clients.error import RequestRefused
 from dragoman.codecs.base import Unsayable
 from dragoman.core import calls
 from dragoman.core.error import ErrorCode, Failure
+from dragoman.core.route import fnv1a_64
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -171,22 +173,22 @@ def chosen(request: Request) -> Any:
 def test_records_with_keys_are_written_in_as_few_requests_as_can_be_said(
     server: Callable[[Request], Any], counts: list[int]
 ) -> None:
-    produced, _ = drive(tasks.produce("t", [b"1", b"2", b"3"], [b"a", b"a", b"b"]), server)
+    produced, _ = drive(produce("t", [b"1", b"2", b"3"], [b"a", b"a", b"b"]), server)
     assert [part.count for part in produced] == counts
 
 
 def test_one_key_always_goes_to_one_partition() -> None:
     places = set()
     for turn in range(4):
-        produced, _ = drive(tasks.produce("t", [b"v"], [b"key"], turn=turn), chosen)
+        produced, _ = drive(produce("t", [b"v"], [b"key"], turn=turn), chosen)
         places.add(produced[0].partition)
-    assert places == {tasks.fnv1a_64(b"key") % 2}
+    assert places == {fnv1a_64(b"key") % 2}
 
 
 def test_records_without_key_take_the_partitions_in_turn() -> None:
     places = []
     for turn in range(4):
-        produced, _ = drive(tasks.produce("t", [b"v", b"w"], turn=turn), chosen)
+        produced, _ = drive(produce("t", [b"v", b"w"], turn=turn), chosen)
         places += [part.partition for part in produced]
     assert places == [0, 1, 0, 1]
 
@@ -196,16 +198,16 @@ def test_a_chosen_partition_is_never_replaced() -> None:
         raise Unsayable("the server chooses")
 
     with pytest.raises(Unsayable):
-        drive(tasks.produce("t", [b"v"], partition=1), balanced)
+        drive(produce("t", [b"v"], partition=1), balanced)
 
 
 def test_nothing_to_write_asks_nothing() -> None:
-    assert drive(tasks.produce("t", []), singly) == ([], [])
+    assert drive(produce("t", []), singly) == ([], [])
 
 
 def test_keys_must_match_the_values() -> None:
     with pytest.raises(ValueError, match="1 keys for 2 values"):
-        drive(tasks.produce("t", [b"1", b"2"], [b"k"]), singly)
+        drive(produce("t", [b"1", b"2"], [b"k"]), singly)
 
 
 def by_number(first: int, end: int, *, tells_end: bool) -> Callable[[Request], Any]:
@@ -242,5 +244,5 @@ def test_an_offset_is_a_number_or_one_of_two_words() -> None:
 
 
 def test_fnv1a_is_the_published_function() -> None:
-    assert tasks.fnv1a_64(b"") == 0xCBF29CE484222325
-    assert tasks.fnv1a_64(b"foobar") == 0x85944171F73967E8
+    assert fnv1a_64(b"") == 0xCBF29CE484222325
+    assert fnv1a_64(b"foobar") == 0x85944171F73967E8

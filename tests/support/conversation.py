@@ -80,6 +80,7 @@ class Conversation:
     Args:
         spoken: A dialect, or the name of one in the registry.
         exchange: The server to connect to; a new one where it is missing.
+        port: Where the client reached it; 0 for the dialect's customary one.
         options: The listener's options of the dialect.
 
     Attributes:
@@ -87,7 +88,12 @@ class Conversation:
     """
 
     def __init__(
-        self, spoken: str | Dialect, *, exchange: Exchange | None = None, **options: Any
+        self,
+        spoken: str | Dialect,
+        *,
+        exchange: Exchange | None = None,
+        port: int = 0,
+        **options: Any,
     ) -> None:
         self.exchange = Exchange() if exchange is None else exchange
         self.dialect: Dialect = dialect(spoken) if isinstance(spoken, str) else spoken
@@ -96,7 +102,7 @@ class Conversation:
             limits=self.dialect.limits,
             renderings=self.exchange.renderings,
             peer=("127.0.0.1", 50_000 + number),
-            local=("127.0.0.1", self.dialect.port),
+            local=("127.0.0.1", port or self.dialect.port),
             options=self.dialect.options(options),
             token=number.to_bytes(16, "big"),
         )

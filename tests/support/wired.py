@@ -50,7 +50,7 @@ class WiredServer:
                 else:
                     accepted, _ = ready.accept()
                     self._connections[accepted] = Conversation(
-                        dialect(key.data), exchange=self._exchange
+                        dialect(key.data), exchange=self._exchange, port=self.ports[key.data]
                     )
                     self._selector.register(accepted, selectors.EVENT_READ)
             for connection, conversation in [*self._connections.items()]:
