@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from dragoman.codecs.cursus.setting import BadSetting, config_of, flag_of
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from dragoman.codecs.base import Facts, Heard, Limits
     from dragoman.codecs.cursus.command import Command
 
-    Handler = Callable[["Context", Command, Tag], Heard]
-    """Makes a request of a command and fills in the tag that shapes its answer; raises `Bad`."""
+    Handler = Callable[["Context", Command, Tag], Heard | list[Heard]]
+    """Makes the requests of a command and fills in the tag that shapes its answer; raises `Bad`."""
 
 RECORDS_MAX: Final = 8192
 """The most messages of one CONSUME, and of one push of a STREAM."""
@@ -52,6 +52,10 @@ class Context:
         style: How the document's CONSUME is answered.
         token: Unpredictable bytes that no other connection has.
         joined: How many members this connection has made.
+        consumers: As which member each consumer of this connection joined, by topic, group and
+            name, of the document's form.
+        pushes: Whether the document's SUBSCRIBE pushes.
+        push_records: The most messages of one push.
     """
 
     limits: Limits
@@ -60,6 +64,9 @@ class Context:
     style: Style
     token: bytes
     joined: int = 0
+    consumers: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    pushes: bool = True
+    push_records: int = RECORDS_MAX
 
     @classmethod
     def of(cls, facts: Facts) -> Context:
@@ -71,6 +78,8 @@ class Context:
             int(facts.options["auto_create"]),
             Style.FRAMES if frames else Style.DOCUMENT,
             facts.token or f"{facts.peer}{facts.local}".encode(),
+            pushes=facts.options["subscribe"] == "push",
+            push_records=int(facts.options["push_records"]),
         )
 
 

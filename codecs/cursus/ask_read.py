@@ -13,6 +13,7 @@ from dragoman.codecs.cursus.argument import (
     start_of,
 )
 from dragoman.codecs.cursus.columns import MESSAGE_BYTES
+from dragoman.codecs.cursus.rejoin import fence
 from dragoman.codecs.cursus.translate import Style
 from dragoman.core import calls
 
@@ -56,6 +57,7 @@ def _consume(context: Context, command: Command, tag: Tag) -> Heard:
         tag.style = context.style
         tag.closes = tag.style is Style.FRAMES
         request.bytes_max = context.limits.reply_bytes_max
+    fence(command, tag, request)
     return Asked(tag, request)
 
 
@@ -70,13 +72,14 @@ def _stream(context: Context, command: Command, tag: Tag) -> Heard:
         offset,
         namespace,
         whence,
-        records_max(command.values),
+        min(records_max(command.values), context.push_records),
         min(PUSH_BYTES, context.limits.reply_bytes_max),
         group,
         commit_us=STREAM_COMMIT_US if group else 0,
         idle_us=KEEP_ALIVE_US,
         replaces=True,
     )
+    fence(command, tag, request)
     return Asked(tag, request)
 
 

@@ -38,7 +38,8 @@ def ask(context: Context, command: Command, text: bytes) -> list[Heard]:
         if command.keyword == "EXIT":
             tag.closes = True
             return [Asked(tag, calls.Answer("OK")), HungUp("EXIT")]
-        return [SERVED[command.keyword](context, command, tag)]
+        heard = SERVED[command.keyword](context, command, tag)
+        return heard if isinstance(heard, list) else [heard]
     except Bad as bad:
         code = bad.code
         wording = bad.wording

@@ -13,6 +13,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from dragoman.codecs.base import (
+    NOTHING,
     HungUp,
     IfTopic,
     Offload,
@@ -22,8 +23,9 @@ from dragoman.codecs.base import (
     foreign_protocol,
 )
 from dragoman.codecs.compression import BadCompression, chosen, registry
-from dragoman.codecs.cursus import batching, translate
+from dragoman.codecs.cursus import batching, group_reply, translate
 from dragoman.codecs.cursus.argument import Context
+from dragoman.codecs.cursus.ask_group import joined
 from dragoman.codecs.cursus.ask_write import direct
 from dragoman.codecs.cursus.asking import ask
 from dragoman.codecs.cursus.command import (
@@ -206,6 +208,8 @@ class CursusCodec:
                 only = batch_frames(reply.slices, tag, self._renderings, only_first=True)
                 return Sent(only)
             case calls.Followed():
+                if tag.style is Style.FRAMES:
+                    return Sent(payload_frames(reply.slices))
                 return Sent(batch_frames(reply.slices, tag, self._renderings, only_first=False))
         return Sent((frame(self._line(tag, reply)),), close_after=tag.closes)
 
@@ -220,25 +224,24 @@ class CursusCodec:
                 return f"OK topic={tag.topic} partition={partition} log_start={log_start}"
             case calls.TopicsListed():
                 return translate.topics_line(reply)
-            case calls.GroupJoined():
-                return translate.joined_line(reply, tag)
-            case calls.HeartbeatAccepted(member, generation):
-                return f"OK member={member} generation={generation}"
-            case calls.GroupLeft(member):
-                return f"OK group={tag.group} member={member} left=true"
-            case calls.OffsetCommitted(count):
-                return f"OK batched={count}" if tag.command == "BATCH_COMMIT" else "OK"
-            case calls.OffsetFetched(_, offset):
-                shown = max(offset or 0, 0)
-                return str(shown) if self._legacy or tag.positional else f"OK offset={shown}"
             case calls.Answered(payload):
                 return str(payload)
+            case _ if isinstance(reply, group_reply.GroupReply):
+                if tag.consumer and type(reply) is calls.GroupJoined:
+                    joined(self._context, tag, reply.member)
+                return group_reply.line(tag, reply, legacy=self._legacy)
         raise AssertionError(f"no command of this dialect is answered by {type(reply).__name__}")
 
     def send_failure(self, tag: Tag | AckTag, failure: Failure) -> Sent:
         """Renders a failure in the words of this dialect."""
-        closes = isinstance(tag, Tag) and tag.closes
-        return Sent((frame(translate.refusal(tag, failure, self._leader)),), close_after=closes)
+        if isinstance(tag, AckTag):
+            return Sent((frame(translate.refusal(tag, failure, self._leader)),))
+        if tag.after is not None and tag.after.is_refused:
+            return NOTHING
+        tag.is_refused = True
+        told = group_reply.refusal(tag, failure, legacy=self._legacy)
+        body = translate.refusal(tag, failure, self._leader) if told is None else told
+        return Sent((frame(body),), close_after=tag.closes)
 
     def send_idle(self, tag: Tag) -> Sent:
         """The keep-alive of a stream: an empty batch, which every client passes over."""

@@ -30,6 +30,10 @@ POSITIONS: Final[dict[str, tuple[str, ...]]] = {
     "COMMIT_OFFSET": ("topic", "group", "partition", "offset"),
     "BATCH_COMMIT": ("topic", "group", "member", "generation"),
     "FETCH_OFFSET": ("topic", "group", "partition"),
+    "SUBSCRIBE": ("topic", "group"),
+    "REGISTER_GROUP": ("topic", "group"),
+    "GROUP_STATUS": ("group", "topic"),
+    "LIST_GROUPS": ("topic",),
     "DELETE_RECORDS": ("topic", "partition", "before"),
     "HELP": (),
     "EXIT": (),
@@ -55,10 +59,6 @@ others are messages in the envelope of a topic that exists, unless they are in t
 
 UNSERVED: Final = frozenset(
     {
-        "SUBSCRIBE",
-        "LIST_GROUPS",
-        "REGISTER_GROUP",
-        "GROUP_STATUS",
         "APPEND_STREAM",
         "READ_STREAM",
         "SAVE_SNAPSHOT",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.codecs.base import Dialect, Limits
 from dragoman.codecs.compression import NONE, chosen
+from dragoman.codecs.cursus.argument import RECORDS_MAX
 from dragoman.codecs.cursus.codec import CursusCodec
 from dragoman.codecs.cursus.speaker import CursusSpeaker
 from dragoman.codecs.cursus.translate import ERRORS
@@ -19,6 +20,8 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "consume_style": "frames",
     "auto_create": 0,
     "compression": NONE,
+    "subscribe": "push",
+    "push_records": RECORDS_MAX,
 }
 """What a listener of this dialect does where nothing else is said."""
 
@@ -32,6 +35,9 @@ def options(given: Mapping[str, Any]) -> Mapping[str, Any]:
     * `auto_create`: how many partitions a missing topic gets when it is written to; 0 refuses.
     * `compression`: how frames are opened that are nothing else and have no magic: the name of a
       registered compression without one, such as `snappy-block`. Those with one need no option.
+    * `subscribe`: what the document's SUBSCRIBE does: `push` (the connection becomes a member and
+      is sent new messages) or `register` (the group is made, and nothing else).
+    * `push_records`: the most messages of one push of SUBSCRIBE and STREAM.
 
     Raises:
         ValueError: An option is unknown, or its value is not possible.
@@ -48,6 +54,11 @@ def options(given: Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= 100_000:
         raise ValueError("auto_create is a number of partitions, 0 to 100000")
     chosen(found["compression"])
+    if found["subscribe"] not in ("push", "register"):
+        raise ValueError(f"subscribe is push or register, not {found['subscribe']!r}")
+    count = found["push_records"]
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= RECORDS_MAX:
+        raise ValueError(f"push_records is a number of messages, 1 to {RECORDS_MAX}")
     return found
 
 

@@ -82,7 +82,6 @@ ERRORS: dict[ErrorCode, str] = {
 }
 """Every reason in the words of this dialect; fields come from the failure and from the request."""
 
-REBALANCE = "REBALANCE_REQUIRED"
 _UNPRINTABLE = dict.fromkeys((*range(32), 127), "?") | {ord('"'): "'", ord("\\"): "/"}
 _JSON_UNSAFE = {ord('"'): "'"}
 
@@ -105,10 +104,15 @@ class Tag:
     Attributes:
         command: Its keyword; empty where there was none.
         topic, partition, group, member: As the client wrote them.
+        consumer: The name of which a member is made, where its client may go on using that.
         positional: The document's form of the command.
         style: Of a reader's answers.
         closes: The connection closes after the answer.
         wording: The exact words of a refusal that the codec itself decided.
+        is_fenced: Of a reader who is told here that its group has moved on.
+        is_refused: It was answered by a failure.
+        after: What was asked before this in one command: where that was refused, nothing more is
+            said.
     """
 
     command: str = ""
@@ -120,6 +124,10 @@ class Tag:
     style: Style = Style.BATCH
     closes: bool = False
     wording: str = ""
+    consumer: str = ""
+    is_fenced: bool = False
+    is_refused: bool = False
+    after: Tag | None = None
 
 
 @dataclass(slots=True)
@@ -164,11 +172,6 @@ def words(tag: Tag | AckTag, failure: Failure, leader: str = "") -> str:
     """
     if tag.wording:
         return tag.wording
-    if isinstance(tag, Tag):
-        if tag.command == "HEARTBEAT" and failure.code is ErrorCode.STALE_GENERATION:
-            return f"{_format(tag, failure, leader)} {REBALANCE}"
-        if tag.command == "SYNC_GROUP" and failure.code is ErrorCode.UNKNOWN_GROUP:
-            failure = Failure(ErrorCode.UNKNOWN_MEMBER)
     return _format(tag, failure, leader)
 
 
@@ -188,19 +191,13 @@ def _format(tag: Tag | AckTag, failure: Failure, leader: str) -> str:
 def refusal(tag: Tag | AckTag, failure: Failure, leader: str = "") -> bytes:
     """The body of the frame that tells of a failure; `leader` as `words` has it."""
     told = words(tag, failure, leader)
-    if isinstance(tag, AckTag):
-        if tag.is_object:
-            if failure.code is ErrorCode.NOT_LEADER:
-                # Published clients take the address up to the next white space, so that it must not
-                # be the last word of a string in an object.
-                return ack_error(f"{told} partition={tag.partition}", leader)
-            return ack_error(told)
-    elif tag.positional and tag.command == "HEARTBEAT" and failure.code in _REJOIN:
-        return REBALANCE.encode()
+    if isinstance(tag, AckTag) and tag.is_object:
+        if failure.code is ErrorCode.NOT_LEADER:
+            # Published clients take the address up to the next white space, so that it must not
+            # be the last word of a string in an object.
+            return ack_error(f"{told} partition={tag.partition}", leader)
+        return ack_error(told)
     return f"ERROR: {told}".encode()
-
-
-_REJOIN = {ErrorCode.STALE_GENERATION, ErrorCode.UNKNOWN_MEMBER, ErrorCode.UNKNOWN_GROUP}
 
 
 def ack(tag: AckTag, last_offset: int, leader: str) -> bytes:
@@ -250,11 +247,3 @@ def topics_line(listed: calls.TopicsListed) -> str:
     """The answer of LIST."""
     names = sorted([flat_name(topic.namespace, topic.name) for topic in listed.topics])
     return f"OK count={len(names)} topics={','.join(names)}"
-
-
-def joined_line(joined: calls.GroupJoined, tag: Tag) -> str:
-    """The answer of JOIN_GROUP and SYNC_GROUP; one client matches it whole, to the last bracket."""
-    assignments = f"assignments=[{' '.join(map(str, joined.partitions))}]"
-    if tag.command == "SYNC_GROUP":
-        return f"OK {assignments}"
-    return f"OK generation={joined.generation} member={joined.member} {assignments}"

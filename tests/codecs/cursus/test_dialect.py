@@ -21,8 +21,10 @@ def test_what_is_given_stands() -> None:
         "consume_style": "batch",
         "auto_create": 3,
         "compression": "snappy-block",
+        "subscribe": "register",
+        "push_records": 1000,
     }
-    assert options(given) == given
+    assert options(given) == {**DEFAULTS, **given}
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,10 @@ def test_what_is_given_stands() -> None:
         ({"auto_create": 100_001}, "auto_create"),
         ({"compression": "rar"}, "compression is one of none, gzip, lz4, snappy, .* not 'rar'"),
         ({"compression": True}, "compression is one of"),
+        ({"subscribe": "pull"}, "push or register, not 'pull'"),
+        ({"push_records": 0}, "1 to 8192"),
+        ({"push_records": 8193}, "1 to 8192"),
+        ({"push_records": True}, "push_records is a number"),
     ],
 )
 def test_what_is_not_possible_is_refused_with_a_reason(given: dict[str, Any], said: str) -> None:
