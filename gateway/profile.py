@@ -44,6 +44,7 @@ PROFILES: Final[Mapping[str, tuple[Setting, ...]]] = {
         Setting("listeners.cursus.connections_max", 1000, f"{_FLOW}: maxWorkers"),
         Setting("listeners.cursus.idle_timeout_s", "5m", f"{_FLOW}: readDeadline"),
         Setting("listeners.cursus.consume_style", "frames", f"{_FLOW}: WriteWithLength a message"),
+        Setting("listeners.cursus.push_records", 1000, f"{_FLOW}: ConsumerChannelBufSize"),
     ),
 }
 """By name; `docs/CURSUS.md` says what becomes of every other figure of that document."""
