@@ -9,7 +9,6 @@ from dragoman.codecs.cursus.argument import (
     INT32,
     INT64,
     Bad,
-    flag,
     number_in,
     partition_of,
     settings,
@@ -41,8 +40,6 @@ def _create_topic(context: Context, command: Command, tag: Tag) -> Heard:
     if "partitions" in values:
         wording = 'invalid_partitions reason="must be a positive integer"'
         count = number_in(values["partitions"], (1, INT32[1]), wording)
-    if flag(values, "event_sourcing"):
-        raise Bad("unsupported feature=event_sourcing", ErrorCode.UNSUPPORTED)
     config = settings(values)
     request = calls.CreateTopic(
         topic, count, namespace, config=config, if_exists=calls.IfExists.GROW

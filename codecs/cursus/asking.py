@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.codecs.base import Asked, HungUp, Refused
 from dragoman.codecs.cursus.argument import Bad
+from dragoman.codecs.cursus.ask_event import EVENTS
 from dragoman.codecs.cursus.ask_group import GROUPS
 from dragoman.codecs.cursus.ask_read import READING
 from dragoman.codecs.cursus.ask_topic import TOPICS
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from dragoman.codecs.cursus.argument import Context, Handler
     from dragoman.codecs.cursus.command import Command
 
-SERVED: Final[Mapping[str, Handler]] = {**TOPICS, **WRITING, **READING, **GROUPS}
+SERVED: Final[Mapping[str, Handler]] = {**TOPICS, **WRITING, **READING, **GROUPS, **EVENTS}
 
 
 def ask(context: Context, command: Command, text: bytes) -> list[Heard]:

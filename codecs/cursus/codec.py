@@ -23,7 +23,7 @@ from dragoman.codecs.base import (
     foreign_protocol,
 )
 from dragoman.codecs.compression import BadCompression, chosen, registry
-from dragoman.codecs.cursus import batching, group_reply, translate
+from dragoman.codecs.cursus import batching, event_reply, group_reply, translate
 from dragoman.codecs.cursus.argument import Context
 from dragoman.codecs.cursus.ask_group import joined
 from dragoman.codecs.cursus.ask_write import direct
@@ -211,6 +211,8 @@ class CursusCodec:
                 if tag.style is Style.FRAMES:
                     return Sent(payload_frames(reply.slices))
                 return Sent(batch_frames(reply.slices, tag, self._renderings, only_first=False))
+            case _ if isinstance(reply, event_reply.EventReply):
+                return Sent(event_reply.frames(tag, reply, self._renderings, legacy=self._legacy))
         return Sent((frame(self._line(tag, reply)),), close_after=tag.closes)
 
     def _line(self, tag: Tag, reply: calls.Reply) -> str:
@@ -240,6 +242,8 @@ class CursusCodec:
             return NOTHING
         tag.is_refused = True
         told = group_reply.refusal(tag, failure, legacy=self._legacy)
+        if told is None:
+            told = event_reply.refusal(tag, failure, self._leader, legacy=self._legacy)
         body = translate.refusal(tag, failure, self._leader) if told is None else told
         return Sent((frame(body),), close_after=tag.closes)
 

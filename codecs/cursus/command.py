@@ -2,7 +2,7 @@
 
 A command is a keyword, then the end or white space, then arguments: `name=value` tokens in any
 order, or the document's form, values in a fixed order. The first argument alone tells which: it is
-a known name and `=`, or a value. The message of a PUBLISH is the rest of the frame, byte for byte.
+a known name and `=`, or a value. A message is the rest of the frame, byte for byte.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ POSITIONS: Final[dict[str, tuple[str, ...]]] = {
     "GROUP_STATUS": ("group", "topic"),
     "LIST_GROUPS": ("topic",),
     "DELETE_RECORDS": ("topic", "partition", "before"),
+    "APPEND_STREAM": (),
+    "READ_STREAM": (),
+    "STREAM_VERSION": (),
+    "SAVE_SNAPSHOT": (),
+    "READ_SNAPSHOT": (),
     "HELP": (),
     "EXIT": (),
 }
@@ -57,13 +62,11 @@ EVERYWHERE: Final = frozenset({"CREATE", "DELETE", "LIST", "SUBSCRIBE", "PUBLISH
 """The commands of the message-flow document, which are commands in any envelope and any form; the
 others are messages in the envelope of a topic that exists, unless they are in the clients' form."""
 
+WITH_MESSAGE: Final = frozenset({"PUBLISH", "APPEND_STREAM", "SAVE_SNAPSHOT"})
+"""The commands whose message is the rest of the frame."""
+
 UNSERVED: Final = frozenset(
     {
-        "APPEND_STREAM",
-        "READ_STREAM",
-        "SAVE_SNAPSHOT",
-        "READ_SNAPSHOT",
-        "STREAM_VERSION",
         "RAFT_APPLY",
         *("PROTOCOL_INFO", "NEGOTIATE", "AUTH", "LIST_OFFSETS", "CLUSTER_STATUS", "ELECT_LEADER"),
         *("INIT_PRODUCER_ID", "BEGIN_TXN", "TXN_PUBLISH", "SEND_OFFSETS_TO_TXN", "END_TXN"),
@@ -77,7 +80,7 @@ REPLICATION: Final = "REPLICATE_"
 """How the commands begin by which later brokers copy each other; none is served."""
 
 COMMAND_BYTES_MAX: Final = 256 * 1024
-"""The longest command, without the message of a PUBLISH."""
+"""The longest command, without its message."""
 
 _KEYWORD = re.compile(rb"[\0\s]{0,64}([A-Za-z_]{3,32})(?=[\0\s]|\Z)")
 _MESSAGE = re.compile(rb"(?:\A|\s)message=")
@@ -133,9 +136,9 @@ def parse(keyword: str, text: bytes) -> Command | None:
     """
     message = None
     named = is_named(text)
-    if keyword == "PUBLISH":
+    if keyword in WITH_MESSAGE:
         head = text[:COMMAND_BYTES_MAX]
-        if not named and (start := _PLAIN_TOPIC.match(head)) is not None:
+        if keyword == "PUBLISH" and not named and (start := _PLAIN_TOPIC.match(head)) is not None:
             values = {"topic": start[1]}
             if start.end() > start.end(1):
                 values["message"] = text[start.end() :]

@@ -12,6 +12,8 @@ from dragoman.codecs.cursus.acknowledged import acknowledged
 from dragoman.codecs.cursus.columns import headers_of, to_batch
 from dragoman.codecs.cursus.elder import elder
 from dragoman.codecs.cursus.fault import address_of, refused
+from dragoman.codecs.cursus.hear_event import hear_event
+from dragoman.codecs.cursus.say_event import EventRequest
 from dragoman.codecs.cursus.setting import config_of
 from dragoman.codecs.kernels import cursus_l3
 from dragoman.codecs.malformed import Malformed
@@ -109,6 +111,8 @@ def understand(request: Request, body: bytes) -> Reply | Failure:
         reply = elder(request, text) or refused(body)
         if reply is not None:
             return reply
+        if isinstance(request, EventRequest):
+            return hear_event(request, text)
         found = _OK.fullmatch(text)
         if found is None:
             raise ProtocolError(f"not a reply to {type(request).__name__}: {text[:64]!r}")

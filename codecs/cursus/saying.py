@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Final
 from dragoman.codecs.base import Unsayable
 from dragoman.codecs.cursus.argument import RECORDS_MAX
 from dragoman.codecs.cursus.columns import SHORT_MAX, render
+from dragoman.codecs.cursus.say_event import EventRequest, say_event
+from dragoman.codecs.cursus.sentence import command, topic_of
 from dragoman.codecs.cursus.setting import words_of
 from dragoman.codecs.cursus.wire import COUNT_MAX
 from dragoman.codecs.kernels import cursus_l3
 from dragoman.core import calls
-from dragoman.core.name import flat_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dragoman.codecs.base import Buffer
     from dragoman.core.batch import RecordBatch
-    from dragoman.core.calls import Key, Request
+    from dragoman.core.calls import Request
 
 PRODUCER: Final = "dragoman"
 """The producer of a text publish whose record names none: the command must have one."""
@@ -26,13 +27,6 @@ MEMBER: Final = "dragoman"
 """The member of a CONSUME, which the published brokers want and do not look at."""
 
 _ACKS: Final = {calls.Acks.NONE: b"0", calls.Acks.LEADER: b"1", calls.Acks.ALL: b"-1"}
-
-
-def topic_of(namespace: Key, topic: Key) -> str:
-    """The topic's name as this dialect writes it."""
-    if not isinstance(namespace, str) or not isinstance(topic, str):
-        raise Unsayable("Cursus names topics; it has no numbers for them")
-    return flat_name(namespace, topic)
 
 
 def say(request: Request) -> Sequence[Buffer]:
@@ -45,31 +39,31 @@ def say(request: Request) -> Sequence[Buffer]:
         case calls.Produce():
             return _produce(request)
         case calls.Fetch():
-            return _command("CONSUME", **_fetch(request))
+            return command("CONSUME", **_fetch(request))
         case calls.Follow():
-            return _command("STREAM", **_follow(request))
+            return command("STREAM", **_follow(request))
         case calls.CreateTopic():
-            return _command("CREATE", **_create(request))
+            return command("CREATE", **_create(request))
         case calls.DeleteTopic(topic, namespace):
-            return _command("DELETE", topic=topic_of(namespace, topic))
+            return command("DELETE", topic=topic_of(namespace, topic))
         case calls.DeleteRecords(topic, partition, before, namespace):
-            return _command(
+            return command(
                 "DELETE_RECORDS",
                 topic=topic_of(namespace, topic),
                 partition=partition,
                 before=before,
             )
         case calls.DescribeTopic(topic, namespace):
-            return _command("METADATA", topic=topic_of(namespace, topic))
+            return command("METADATA", topic=topic_of(namespace, topic))
         case calls.ListTopics(namespace):
             if namespace is not None:
                 raise Unsayable("Cursus lists the topics of all namespaces together")
-            return _command("LIST")
+            return command("LIST")
         case calls.CommitOffset():
             return _commit(request)
         case calls.FetchOffset():
             _check_kind(request.kind)
-            return _command(
+            return command(
                 "FETCH_OFFSET",
                 topic=topic_of(request.namespace, request.topic),
                 partition=request.partition,
@@ -77,20 +71,9 @@ def say(request: Request) -> Sequence[Buffer]:
             )
         case calls.JoinGroup() | calls.SyncGroup() | calls.Heartbeat() | calls.LeaveGroup():
             return _group(request)
+        case _ if isinstance(request, EventRequest):
+            return say_event(request)
     raise Unsayable(f"Cursus has no words for {type(request).__name__}")
-
-
-def _command(keyword: str, *tail: bytes, **arguments: object) -> list[Buffer]:
-    """A command in an envelope without a topic; arguments that are None are left out."""
-    words = [keyword]
-    for name, value in arguments.items():
-        if value is None:
-            continue
-        text = str(value)
-        if not text or text.split() != [text] or "\0" in text:
-            raise Unsayable(f"a Cursus {name} is neither empty nor has white space: {text!r}")
-        words.append(f"{name}={text}")
-    return [b"\0\0", " ".join(words).encode(), *tail]
 
 
 # ---------------------------------------------------------------- records
@@ -151,7 +134,7 @@ def _publish(request: calls.Produce, topic: str) -> list[Buffer]:
     if record.epoch is not None or record.sequence is not None:
         raise Unsayable("a Cursus batch carries epochs and sequences")
     producer = (record.producer or PRODUCER.encode()).decode(errors="replace")
-    return _command(
+    return command(
         "PUBLISH",
         b" message=",
         record.value,
@@ -244,7 +227,7 @@ def _commit(request: calls.CommitOffset) -> list[Buffer]:
     member = request.member or None
     if len(request.offsets) == 1:
         ((partition, offset),) = request.offsets
-        return _command(
+        return command(
             "COMMIT_OFFSET",
             topic=topic,
             partition=partition,
@@ -256,7 +239,7 @@ def _commit(request: calls.CommitOffset) -> list[Buffer]:
     if member is None or not request.offsets:
         raise Unsayable("a Cursus BATCH_COMMIT is a member's and names partitions")
     pairs = ",".join([f"P{partition}:{offset}" for partition, offset in request.offsets])
-    return _command(
+    return command(
         "BATCH_COMMIT",
         f" {pairs}".encode(),
         topic=topic,
@@ -283,10 +266,10 @@ def _group(
                 or request.must_exist
             ):
                 raise Unsayable("a Cursus member joins with its name alone")
-            return _command("JOIN_GROUP", **arguments)
+            return command("JOIN_GROUP", **arguments)
         case calls.SyncGroup():
-            return _command("SYNC_GROUP", **arguments, generation=request.generation)
+            return command("SYNC_GROUP", **arguments, generation=request.generation)
         case calls.Heartbeat():
-            return _command("HEARTBEAT", **arguments, generation=request.generation)
+            return command("HEARTBEAT", **arguments, generation=request.generation)
         case calls.LeaveGroup():
-            return _command("LEAVE_GROUP", **arguments)
+            return command("LEAVE_GROUP", **arguments)

@@ -42,12 +42,17 @@ def config_of(values: Mapping[str, bytes]) -> TopicConfig:
         compact=flag_of(values, "compact"),
         tombstone_ms=time_ms_of(values, "tombstone"),
         dedupe_ms=time_ms_of(values, "dedupe"),
+        event_sourcing=flag_of(values, "event_sourcing"),
     )
 
 
 def words_of(config: TopicConfig) -> dict[str, str]:
     """The arguments that ask for these settings; those at their defaults are left out."""
-    flags = {"idempotent": config.idempotent, "compact": config.compact}
+    flags = {
+        "idempotent": config.idempotent,
+        "event_sourcing": config.event_sourcing,
+        "compact": config.compact,
+    }
     numbers = {
         "retention": config.retention_ms,
         "retention_bytes": config.retention_bytes,

@@ -16,7 +16,9 @@ from dragoman.codecs.base import ProtocolError, Told, Unsayable
 from dragoman.codecs.compression import NONE, chosen
 from dragoman.codecs.cursus import hearing, saying
 from dragoman.codecs.cursus.fault import refused
+from dragoman.codecs.cursus.hear_event import hear_head
 from dragoman.codecs.cursus.inflate import pack
+from dragoman.codecs.cursus.sentence import topic_of
 from dragoman.codecs.cursus.wire import FRAME_BYTES_MAX, MAGIC
 from dragoman.core import calls
 from dragoman.core.error import ErrorCode
@@ -43,6 +45,7 @@ class CursusSpeaker:
         self._compression = chosen(compression)
         self._asked: deque[Request] = deque()
         self._followed: dict[tuple[str, int], calls.Follow] = {}
+        self._head: calls.EventsRead | None = None
         self._buffer = bytearray()
 
     def ask(self, request: Request) -> Sequence[Buffer]:
@@ -58,12 +61,14 @@ class CursusSpeaker:
             body = [pack(self._compression, b"".join(body), FRAME_BYTES_MAX)]
             size = len(body[0])
         if isinstance(request, calls.Fetch | calls.Follow):
-            place = (saying.topic_of(request.namespace, request.topic), request.partition)
+            place = (topic_of(request.namespace, request.topic), request.partition)
             if isinstance(request, calls.Follow):
                 self._followed[place] = request
                 return [_U32.pack(size), *body]
             if place in self._followed:
                 raise Unsayable("a connection that follows a partition cannot fetch from it")
+        if isinstance(request, calls.ReadEvents) and self._followed:
+            raise Unsayable("a connection that follows a partition reads no streams of events")
         self._asked.append(request)
         return [_U32.pack(size), *body]
 
@@ -99,6 +104,9 @@ class CursusSpeaker:
                     return None
                 return Told(hearing.followed(request, batch), push=True)
             asked = self._asked.popleft() if self._asked else None
+            if isinstance(asked, calls.ReadEvents) and (head := self._head) is not None:
+                head.slices, self._head = batch.slices, None
+                return Told(head)
             if not isinstance(asked, calls.Fetch):
                 raise ProtocolError("a batch that nothing was asked for")
             return Told(hearing.fetched(asked, batch))
@@ -109,4 +117,17 @@ class CursusSpeaker:
             if self._followed:
                 self._followed.popitem()
             return Told(failure, push=True)
+        if isinstance(waiting := self._asked[0], calls.ReadEvents):
+            return self._heard_head(waiting, body)
         return Told(hearing.understand(self._asked.popleft(), body))
+
+    def _heard_head(self, request: calls.ReadEvents, body: bytes) -> Told | None:
+        """The head of a stream, whose events are the next frame; or its refusal."""
+        head = hear_head(request, body)
+        if isinstance(head, calls.EventsRead):
+            if self._head is not None:
+                raise ProtocolError("a stream without a batch")
+            self._head = head
+            return None
+        self._asked.popleft()
+        return Told(head)

@@ -103,7 +103,7 @@ class Tag:
 
     Attributes:
         command: Its keyword; empty where there was none.
-        topic, partition, group, member: As the client wrote them.
+        topic, partition, group, member, key: As the client wrote them.
         consumer: The name of which a member is made, where its client may go on using that.
         positional: The document's form of the command.
         style: Of a reader's answers.
@@ -120,6 +120,7 @@ class Tag:
     partition: int = 0
     group: str = ""
     member: str = ""
+    key: bytes = b""
     positional: bool = False
     style: Style = Style.BATCH
     closes: bool = False
