@@ -286,6 +286,38 @@ class Fetched:
 
 
 @dataclass(slots=True)
+class FetchMatching:
+    """Read one partition of every topic of a namespace whose name a pattern means, each from the
+    same place; those that lack the partition are passed over.
+
+    Attributes:
+        pattern: A name with `*` for any characters and `?` for one.
+        records_max: Of each topic.
+        bytes_max: Of all topics together; the rest is as in `Fetch`.
+    """
+
+    pattern: str
+    partition: int
+    offset: int = 0
+    namespace: Key = DEFAULT_NAMESPACE
+    whence: Whence = Whence.OFFSET
+    records_max: int = 1 << 31
+    bytes_max: int = 1 << 20
+    record_overhead: int = 0
+    count_all: bool = False
+    group: str = ""
+    kind: OffsetKind = OffsetKind.GROUP
+
+
+@dataclass(slots=True)
+class FetchedMatching:
+    """Reply of FetchMatching: what was read of each topic, in the order of their names."""
+
+    partition: int
+    parts: list[Fetched]
+
+
+@dataclass(slots=True)
 class Follow:
     """Subscribe to one partition: its records are pushed as they become visible.
 
@@ -970,6 +1002,7 @@ Request = (
     Produce
     | ProduceMany
     | Fetch
+    | FetchMatching
     | Follow
     | CommitOffset
     | FetchOffset
@@ -1009,6 +1042,7 @@ Reply = (
     Produced
     | ProducedMany
     | Fetched
+    | FetchedMatching
     | Followed
     | OffsetCommitted
     | OffsetFetched

@@ -67,7 +67,7 @@ def cut(
         if last - first > records_max:
             last = first + records_max
             is_whole = False
-        size = _size(batch, first, last, record_overhead, count_all)
+        size = size_of(batch, first, last, record_overhead, count_all)
         if size > bytes_max:
             last = _fitting(batch, first, last, bytes_max, record_overhead, count_all)
             if last == first:
@@ -98,7 +98,10 @@ def first_at_time(batch: RecordBatch, timestamp_us: int) -> int:
     return batch.offset_at(index) if index < batch.count else batch.next_offset
 
 
-def _size(batch: RecordBatch, first: int, last: int, record_overhead: int, count_all: bool) -> int:
+def size_of(
+    batch: RecordBatch, first: int, last: int, record_overhead: int, count_all: bool
+) -> int:
+    """What records count against a limit of bytes, as `Fetch` has it."""
     offsets = batch.values.offsets
     size = offsets[last] - offsets[first] + record_overhead * (last - first)
     if count_all:
@@ -115,6 +118,6 @@ def _fitting(
     """The largest end of a run from `first` whose size is within `bytes_max`."""
 
     def size_until(end: int) -> int:
-        return _size(batch, first, end, record_overhead, count_all)
+        return size_of(batch, first, end, record_overhead, count_all)
 
     return first + bisect_right(range(first + 1, last + 1), bytes_max, key=size_until)

@@ -21,6 +21,7 @@ from dragoman.core.follow import Following
 from dragoman.core.group_admin import GroupAdmin
 from dragoman.core.groups import Groups
 from dragoman.core.job import Job
+from dragoman.core.matching import Gathering, Matching
 from dragoman.core.namespace import Namespaces
 from dragoman.core.offset import Offsets
 from dragoman.core.options import EngineOptions
@@ -80,6 +81,7 @@ class Engine:
         self._fetching = Fetching(
             options, directory, topics, offsets, self._reader, waiting, coordinator
         )
+        self._matching = Matching(directory, offsets, self._reader, waiting)
         self._following = Following(
             store, directory, offsets, self._reader, waiting, coordinator, groups
         )
@@ -101,6 +103,7 @@ class Engine:
             calls.Produce: self._producing.produce,
             calls.ProduceMany: self._producing.produce_many,
             calls.Fetch: self._fetching.fetch,
+            calls.FetchMatching: self._matching.fetch,
             calls.Follow: self._following.follow,
             calls.CommitOffset: offsets.commit,
             calls.FetchOffset: offsets.fetch,
@@ -156,6 +159,8 @@ class Engine:
             self._replicating.cancel(outcome)
         elif isinstance(outcome.state, Job):
             self._eventing.cancel(outcome)
+        elif isinstance(outcome.state, Gathering):
+            self._matching.cancel(outcome)
         elif outcome.reply is None:
             self._fetching.cancel(outcome)
         else:
@@ -280,7 +285,7 @@ class Engine:
             "dedupe_evicted": self._dedupe.evicted,
             "cleanups": self._dedupe.cleanups + self._retention.cleanups,
             "buffers_filled": 0 if buffers is None else buffers.filled,
-            "fetched_records": self._fetching.records,
+            "fetched_records": self._fetching.records + self._matching.records,
             "followed_records": self._following.records,
             **self._eventing.statistics(),
             "commits": self._offsets.commits,

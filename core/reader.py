@@ -15,7 +15,7 @@ from dragoman.core.store import StoreDamage
 
 if TYPE_CHECKING:
     from dragoman.core.batch import RecordBatch
-    from dragoman.core.calls import BatchSlice, Fetch, Follow
+    from dragoman.core.calls import BatchSlice, Fetch, FetchMatching, Follow
     from dragoman.core.interface import Work
     from dragoman.core.offset import Offsets
     from dragoman.core.outcome import Outcome
@@ -85,7 +85,9 @@ class Reader:
         self._under_way: dict[int, tuple[Work, Outcome, ColdReader]] = {}
         self.cold_reads = 0
 
-    def start(self, partition: Partition, request: Fetch | Follow, strict: bool) -> tuple[int, int]:
+    def start(
+        self, partition: Partition, request: Fetch | FetchMatching | Follow, strict: bool
+    ) -> tuple[int, int]:
         """Resolves `whence`: the offset to begin at, and the time before which records are passed
         over (0 for none).
 

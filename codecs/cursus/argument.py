@@ -50,6 +50,9 @@ class Context:
         address: Where clients are told to connect.
         create_partitions: How many partitions a missing topic gets when it is written to; 0 none.
         style: How the document's CONSUME is answered.
+        layout: How the clients' CONSUME and STREAM are answered.
+        empty_wait_us: So long a CONSUME of the clients waits which does not say how long.
+        is_legacy: The listener answers as brokers before July 2026 did.
         token: Unpredictable bytes that no other connection has.
         joined: How many members this connection has made.
         consumers: As which member each consumer of this connection joined, by topic, group and
@@ -62,6 +65,9 @@ class Context:
     address: tuple[str, int]
     create_partitions: int
     style: Style
+    layout: Style
+    empty_wait_us: int
+    is_legacy: bool
     token: bytes
     joined: int = 0
     consumers: dict[tuple[str, str, str], str] = field(default_factory=dict)
@@ -71,16 +77,30 @@ class Context:
     @classmethod
     def of(cls, facts: Facts) -> Context:
         """What the connection's facts say."""
-        frames = facts.options["consume_style"] == "frames"
+        options = facts.options
+        frames = options["consume_style"] == "frames"
+        is_legacy = bool(options["legacy_replies"])
+        layout = options["reply_layout"]
+        is_l1 = layout == "l1" or (layout == "auto" and is_legacy)
         return cls(
             facts.limits,
-            facts.address,
-            int(facts.options["auto_create"]),
+            reachable(facts.address),
+            int(options["auto_create"]),
             Style.FRAMES if frames else Style.DOCUMENT,
+            Style.L1 if is_l1 else Style.BATCH,
+            1000 * int(options["empty_wait"]),
+            is_legacy,
             facts.token or f"{facts.peer}{facts.local}".encode(),
             pushes=facts.options["subscribe"] == "push",
             push_records=int(facts.options["push_records"]),
         )
+
+
+def reachable(address: tuple[str, int]) -> tuple[str, int]:
+    """An address as clients can use it: one of IPv4 that a socket of both kinds shows as one of
+    IPv6 is told as what it is."""
+    host, port = address
+    return host.removeprefix("::ffff:") if "." in host else host, port
 
 
 def decoded(value: bytes, what: str) -> str:

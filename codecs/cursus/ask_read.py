@@ -16,6 +16,7 @@ from dragoman.codecs.cursus.columns import MESSAGE_BYTES
 from dragoman.codecs.cursus.rejoin import fence
 from dragoman.codecs.cursus.translate import Style
 from dragoman.core import calls
+from dragoman.core.pattern import is_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +39,24 @@ def _consume(context: Context, command: Command, tag: Tag) -> Heard:
     namespace, topic, partition = place_of(command, tag, "invalid_consume_syntax")
     values = command.values
     whence, offset, group = start_of(command, "invalid_consume_syntax")
+    wait_us = 0 if command.positional else context.empty_wait_us
+    if "wait_ms" in values:
+        wait_us = 1000 * number_in(values["wait_ms"], (0, INT32[1]), "invalid_wait_ms")
+    if is_pattern(topic) and not command.positional:
+        tag.style = context.layout
+        matching = calls.FetchMatching(
+            topic,
+            partition,
+            offset,
+            namespace,
+            whence,
+            records_max=records_max(values),
+            bytes_max=min(CONSUME_BYTES, context.limits.reply_bytes_max),
+            record_overhead=MESSAGE_BYTES,
+            count_all=True,
+            group=group,
+        )
+        return Asked(tag, matching)
     request = calls.Fetch(
         topic,
         partition,
@@ -48,11 +67,10 @@ def _consume(context: Context, command: Command, tag: Tag) -> Heard:
         bytes_max=min(CONSUME_BYTES, context.limits.reply_bytes_max),
         record_overhead=MESSAGE_BYTES,
         count_all=True,
+        wait_us=wait_us,
         group=group,
     )
-    if "wait_ms" in values:
-        wait_ms = number_in(values["wait_ms"], (0, INT32[1]), "invalid_wait_ms")
-        request.wait_us = wait_ms * 1000
+    tag.style = context.layout
     if command.positional:
         tag.style = context.style
         tag.closes = tag.style is Style.FRAMES
@@ -64,8 +82,7 @@ def _consume(context: Context, command: Command, tag: Tag) -> Heard:
 def _stream(context: Context, command: Command, tag: Tag) -> Heard:
     namespace, topic, partition = place_of(command, tag, "invalid_stream_syntax")
     whence, offset, group = start_of(command, "")
-    if command.positional:
-        tag.style = Style.DOCUMENT
+    tag.style = Style.DOCUMENT if command.positional else context.layout
     request = calls.Follow(
         topic,
         partition,

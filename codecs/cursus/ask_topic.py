@@ -17,6 +17,7 @@ from dragoman.codecs.cursus.argument import (
     value_of,
 )
 from dragoman.codecs.cursus.command import POSITIONS
+from dragoman.codecs.cursus.legacy import WINDOW_MS
 from dragoman.core import calls
 from dragoman.core.error import ErrorCode
 
@@ -41,6 +42,8 @@ def _create_topic(context: Context, command: Command, tag: Tag) -> Heard:
         wording = 'invalid_partitions reason="must be a positive integer"'
         count = number_in(values["partitions"], (1, INT32[1]), wording)
     config = settings(values)
+    if context.is_legacy and "dedupe" not in values:
+        config.dedupe_ms = WINDOW_MS
     request = calls.CreateTopic(
         topic, count, namespace, config=config, if_exists=calls.IfExists.GROW
     )

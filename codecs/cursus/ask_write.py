@@ -15,6 +15,7 @@ from dragoman.codecs.cursus.argument import (
     shown,
     topic_of,
 )
+from dragoman.codecs.cursus.legacy import producer_digest
 from dragoman.codecs.cursus.publish import ACKS, one_record
 from dragoman.codecs.cursus.translate import AckTag, Tag
 from dragoman.core import calls
@@ -88,6 +89,9 @@ def _publish(context: Context, command: Command, tag: Tag) -> Heard:
     request = calls.Produce(
         topic, batch, route, namespace, acks, context.create_partitions, idempotent
     )
+    if context.is_legacy and sequence:
+        request.dedupe = True
+        request.digest = producer_digest(producer, sequence)
     return Asked(ack, request)
 
 

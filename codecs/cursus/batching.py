@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dragoman.codecs.base import Asked, Refused
 from dragoman.codecs.cursus.columns import headers_of, to_batch
 from dragoman.codecs.cursus.publish import ACKS
-from dragoman.codecs.cursus.translate import AckTag, printable
+from dragoman.codecs.cursus.translate import AckTag, Style, printable
 from dragoman.codecs.cursus.wire import COUNT_MAX
 from dragoman.codecs.kernels import cursus_document, cursus_l1, cursus_l2, cursus_l3
 from dragoman.codecs.malformed import Malformed
@@ -156,10 +156,12 @@ def ask(data: bytes, at: int, end: int, create_partitions: int) -> Heard:
 
 
 def head_of(
-    topic: bytes, partition: int, seq_start: int, seq_end: int, count: int, *, document: bool
+    topic: bytes, partition: int, seq_start: int, seq_end: int, count: int, style: Style
 ) -> bytes:
     """The head of a reply batch; acks are always `1` and it is never marked idempotent."""
-    if document:
+    if style is Style.DOCUMENT:
         place = str(partition).encode()
         return cursus_document.encode_head(topic, place, b"1", False, seq_start, seq_end, count)
+    if style is Style.L1:
+        return cursus_l1.encode_head(topic, partition, b"1", seq_start, seq_end, count)
     return cursus_l3.encode_head(topic, partition, b"1", False, seq_start, seq_end, count)

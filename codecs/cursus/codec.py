@@ -35,8 +35,10 @@ from dragoman.codecs.cursus.command import (
     is_named,
     parse,
 )
+from dragoman.codecs.cursus.describing import described_json
 from dragoman.codecs.cursus.inflate import bound_of
-from dragoman.codecs.cursus.reply import batch_frames, frame, payload_frames
+from dragoman.codecs.cursus.legacy import legacy_line
+from dragoman.codecs.cursus.reply import batch_frames, frame, matching_frames, payload_frames
 from dragoman.codecs.cursus.translate import AckTag, Style, Tag
 from dragoman.codecs.cursus.wire import MAGIC
 from dragoman.codecs.framing import Reassembly
@@ -58,11 +60,11 @@ class CursusCodec:
     def __init__(self, facts: Facts) -> None:
         self._limits = facts.limits
         self._renderings = facts.renderings
-        host, port = facts.address
-        self._leader = f"{host}:{port}"
-        self._legacy = bool(facts.options["legacy_replies"])
-        self._create = int(facts.options["auto_create"])
         self._context = Context.of(facts)
+        host, port = self._context.address
+        self._leader = f"{host}:{port}"
+        self._legacy = self._context.is_legacy
+        self._create = self._context.create_partitions
         self._rest = Reassembly()
         self._compressions = registry()
         unmarked = chosen(facts.options["compression"])
@@ -207,6 +209,9 @@ class CursusCodec:
                     return Sent(payload_frames(reply.slices), close_after=True)
                 only = batch_frames(reply.slices, tag, self._renderings, only_first=True)
                 return Sent(only)
+            case calls.FetchedMatching(_, parts):
+                only = matching_frames(parts, tag, self._renderings, apart=self._legacy)
+                return Sent(only)
             case calls.Followed():
                 if tag.style is Style.FRAMES:
                     return Sent(payload_frames(reply.slices))
@@ -217,7 +222,11 @@ class CursusCodec:
 
     def _line(self, tag: Tag, reply: calls.Reply) -> str:
         """The one line that answers a command."""
+        if self._legacy and (line := legacy_line(tag, reply)) is not None:
+            return line
         match reply:
+            case calls.TopicDescribed(topic) if tag.command == "DESCRIBE":
+                return described_json(topic, tag.topic, self._leader)
             case calls.TopicCreated(topic) | calls.TopicDescribed(topic):
                 return translate.topic_line(topic, tag, self._leader)
             case calls.TopicDeleted():

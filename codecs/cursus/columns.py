@@ -11,7 +11,7 @@ from array import array
 from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from dragoman.codecs.kernels import cursus_l3
+from dragoman.codecs.kernels import cursus_l1, cursus_l3
 from dragoman.codecs.rendering import Rendering
 from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.column import VarColumn
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dragoman.codecs.columnar import Ints, IntsIn, Vars
-    from dragoman.codecs.kernels import cursus_document, cursus_l1, cursus_l2
+    from dragoman.codecs.kernels import cursus_document, cursus_l2
     from dragoman.core.column import Int64s
 
     WithEvents = cursus_l3.Columns | cursus_document.Columns
@@ -154,34 +154,53 @@ def _keys(keys: Vars, count: int) -> VarColumn:
 # ---------------------------------------------------------------- to the wire
 
 
+class _Common(NamedTuple):
+    """The columns that messages have in every layout."""
+
+    offset: IntsIn
+    seq_num: IntsIn
+    producer_id: Vars
+    key: Vars
+    epoch: IntsIn
+    payload: VarColumn
+
+
+def _common(batch: RecordBatch, offsets: IntsIn | None) -> _Common:
+    seq_num: IntsIn = 0
+    if batch.sequences is not None:
+        seq_num = batch.sequences
+    elif batch.base_sequence is not None:
+        seq_num = range(batch.base_sequence, batch.base_sequence + batch.count)
+    epoch: IntsIn = batch.producer_epoch or 0
+    if batch.epochs is not None:
+        epoch = batch.epochs
+    return _Common(
+        _offsets(batch) if offsets is None else offsets,
+        seq_num,
+        _producer_column(batch),
+        _key_column(batch),
+        epoch,
+        batch.values,
+    )
+
+
 def render(batch: RecordBatch, *, offsets: IntsIn | None = None) -> Rendering:
     """Every record of a batch as an L3 message.
 
     Args:
         offsets: What to show as offsets; the batch's own where it is missing.
     """
-    count = batch.count
-    producer, key, payload = _producer_column(batch), _key_column(batch), batch.values
+    common = _common(batch, offsets)
     events, inexact = _events(batch) if batch.headers is not None else (NO_EVENTS, 0)
-    inexact += _unsaid(batch, key)
-    if offsets is None:
-        offsets = _offsets(batch)
-    seq_num: IntsIn = 0
-    if batch.sequences is not None:
-        seq_num = batch.sequences
-    elif batch.base_sequence is not None:
-        seq_num = range(batch.base_sequence, batch.base_sequence + count)
-    epoch: IntsIn = batch.producer_epoch or 0
-    if batch.epochs is not None:
-        epoch = batch.epochs
-    if count == 1:
+    inexact += _unsaid(batch, common.key)
+    if batch.count == 1:
         data = cursus_l3.encode_one(
-            offset=_first(offsets),
-            seq_num=_first(seq_num),
-            producer_id=_only(producer),
-            key=_only(key),
-            epoch=_first(epoch),
-            payload=payload[0] or b"",
+            offset=_first(common.offset),
+            seq_num=_first(common.seq_num),
+            producer_id=_only(common.producer_id),
+            key=_only(common.key),
+            epoch=_first(common.epoch),
+            payload=common.payload[0] or b"",
             event_type=_only(events.event_type),
             schema_version=_first(events.schema_version),
             aggregate_version=_first(events.aggregate_version),
@@ -189,17 +208,36 @@ def render(batch: RecordBatch, *, offsets: IntsIn | None = None) -> Rendering:
         )
         return Rendering(data, None, len(data), inexact)
     rendering = cursus_l3.encode_records(
-        count,
-        offset=offsets,
-        seq_num=seq_num,
-        producer_id=producer,
-        key=key,
-        epoch=epoch,
-        payload=payload,
+        batch.count,
+        offset=common.offset,
+        seq_num=common.seq_num,
+        producer_id=common.producer_id,
+        key=common.key,
+        epoch=common.epoch,
+        payload=common.payload,
         event_type=events.event_type,
         schema_version=events.schema_version,
         aggregate_version=events.aggregate_version,
         metadata=events.metadata,
+    )
+    rendering.inexact = inexact
+    return rendering
+
+
+def render_l1(batch: RecordBatch) -> Rendering:
+    """Every record of a batch as an L1 message, which has no event fields."""
+    common = _common(batch, None)
+    inexact = _unsaid(batch, common.key)
+    if batch.headers is not None:
+        inexact += sum([bool(raw) for raw in batch.headers])
+    rendering = cursus_l1.encode_records(
+        batch.count,
+        offset=common.offset,
+        seq_num=common.seq_num,
+        producer_id=common.producer_id,
+        key=common.key,
+        epoch=common.epoch,
+        payload=common.payload,
     )
     rendering.inexact = inexact
     return rendering

@@ -8,6 +8,7 @@ from dragoman.codecs.base import Dialect, Limits
 from dragoman.codecs.compression import NONE, chosen
 from dragoman.codecs.cursus.argument import RECORDS_MAX
 from dragoman.codecs.cursus.codec import CursusCodec
+from dragoman.codecs.cursus.setting import BadSetting, time_ms_of
 from dragoman.codecs.cursus.speaker import CursusSpeaker
 from dragoman.codecs.cursus.translate import ERRORS
 from dragoman.codecs.cursus.wire import FRAME_BYTES_MAX
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 DEFAULTS: Final[Mapping[str, Any]] = {
     "legacy_replies": False,
+    "reply_layout": "auto",
+    "empty_wait": 0,
     "consume_style": "frames",
     "auto_create": 0,
     "compression": NONE,
@@ -25,11 +28,18 @@ DEFAULTS: Final[Mapping[str, Any]] = {
 }
 """What a listener of this dialect does where nothing else is said."""
 
+EMPTY_WAIT_MS_MAX: Final = 1000
+"""Published clients give a poll 5 s, but their shutdown waits a second for it and no longer."""
+
 
 def options(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """Validates the options of a listener.
 
-    * `legacy_replies`: FETCH_OFFSET answers a bare number, as clients before July 2026 expect.
+    * `legacy_replies`: answers are those that clients before July 2026 expect.
+    * `reply_layout`: how batches are sent to the published clients: `l3`, `l1`, or `auto`, which is
+      `l1` with `legacy_replies` and else `l3`.
+    * `empty_wait`: so long a CONSUME that says no `wait_ms` waits for a message, as `500ms`; at
+      most a second, since clients that leave wait for it.
     * `consume_style`: what the document's CONSUME answers: `frames` (a frame a record, then the
       connection closes) or `batch` (one batch, and it stays open).
     * `auto_create`: how many partitions a missing topic gets when it is written to; 0 refuses.
@@ -48,6 +58,9 @@ def options(given: Mapping[str, Any]) -> Mapping[str, Any]:
     found = {**DEFAULTS, **given}
     if not isinstance(found["legacy_replies"], bool):
         raise ValueError("legacy_replies is true or false")
+    if found["reply_layout"] not in ("auto", "l3", "l1"):
+        raise ValueError(f"reply_layout is auto, l3 or l1, not {found['reply_layout']!r}")
+    found["empty_wait"] = _wait_ms(found["empty_wait"])
     if found["consume_style"] not in ("frames", "batch"):
         raise ValueError(f"consume_style is frames or batch, not {found['consume_style']!r}")
     count = found["auto_create"]
@@ -60,6 +73,17 @@ def options(given: Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= RECORDS_MAX:
         raise ValueError(f"push_records is a number of messages, 1 to {RECORDS_MAX}")
     return found
+
+
+def _wait_ms(value: Any) -> int:
+    given = {"empty_wait": str(value).encode()}
+    try:
+        wait_ms = time_ms_of(given, "empty_wait")
+    except BadSetting:
+        wait_ms = -1
+    if isinstance(value, bool) or not 0 <= wait_ms <= EMPTY_WAIT_MS_MAX:
+        raise ValueError(f"empty_wait is a time of 0ms to 1s, not {value!r}")
+    return wait_ms
 
 
 def speaker_options(given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,17 +1,20 @@
 """Frames that carry records: a stored batch is rendered once as L3 messages, and then sliced.
 
-The document's layout differs in the head alone, so that both share one rendering.
+The document's layout differs in the head alone, so that both share one rendering; L1, for listeners
+of an older generation, has its own.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from dragoman.codecs.cursus.batching import head_of
-from dragoman.codecs.cursus.columns import render
+from dragoman.codecs.cursus.columns import render, render_l1
 from dragoman.codecs.cursus.translate import Style
 from dragoman.codecs.cursus.wire import COUNT_MAX, FRAME_BYTES_MAX
+from dragoman.core.name import flat_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,10 +23,11 @@ if TYPE_CHECKING:
     from dragoman.codecs.cursus.translate import Tag
     from dragoman.codecs.rendering import Rendering, RenderingCache
     from dragoman.core.batch import RecordBatch
-    from dragoman.core.calls import BatchSlice
+    from dragoman.core.calls import BatchSlice, Fetched
 
 LENGTH: Final = Struct(">I").pack
 RENDERING: Final = "cursus"
+RENDERING_L1: Final = "cursus-l1"
 HEAD_BYTES_MAX: Final = 1024
 """More than any head of a reply: names are at most 255 bytes."""
 
@@ -34,12 +38,13 @@ def frame(text: str | bytes) -> bytes:
     return LENGTH(len(body)) + body
 
 
-def rendering_of(batch: RecordBatch, renderings: RenderingCache) -> Rendering:
+def rendering_of(batch: RecordBatch, renderings: RenderingCache, style: Style) -> Rendering:
     """The batch's messages, kept where there is room."""
-    kept = renderings.get(batch, RENDERING)
+    key = RENDERING_L1 if style is Style.L1 else RENDERING
+    kept = renderings.get(batch, key)
     if kept is None:
-        kept = render(batch)
-        renderings.put(batch, RENDERING, kept)
+        kept = render_l1(batch) if style is Style.L1 else render(batch)
+        renderings.put(batch, key, kept)
     return kept
 
 
@@ -58,7 +63,7 @@ def batch_frames(
     count = 0
     for piece in slices:
         batch, first, last = piece
-        rendering = rendering_of(batch, renderings)
+        rendering = rendering_of(batch, renderings, tag.style)
         while first < last:
             end = last
             start = rendering.end(first)
@@ -103,11 +108,28 @@ def _batch_frame(
         seq_end = slices[-1].batch.sequence_at(slices[-1].last - 1) or 0
         for batch, first, last in slices:
             count += last - first
-            piece = rendering_of(batch, renderings).slice(first, last, batch.count)
+            piece = rendering_of(batch, renderings, tag.style).slice(first, last, batch.count)
             buffers.append(piece)
-    document = tag.style is Style.DOCUMENT
-    head = head_of(tag.topic.encode(), tag.partition, seq_start, seq_end, count, document=document)
+    head = head_of(tag.topic.encode(), tag.partition, seq_start, seq_end, count, tag.style)
     buffers[0] = LENGTH(len(head) + size) + head
+    return buffers
+
+
+def matching_frames(
+    parts: Sequence[Fetched], tag: Tag, renderings: RenderingCache, *, apart: bool
+) -> list[Buffer]:
+    """What was read of the topics of a pattern.
+
+    Args:
+        apart: A frame for each topic, under its own name, instead of one under the pattern.
+    """
+    if not apart:
+        slices = [piece for part in parts for piece in part.slices]
+        return batch_frames(slices, tag, renderings, only_first=True)
+    buffers: list[Buffer] = []
+    for part in parts:
+        named = replace(tag, topic=flat_name(part.namespace, part.topic))
+        buffers += batch_frames(part.slices, named, renderings, only_first=True)
     return buffers
 
 

@@ -16,6 +16,7 @@ import orjson
 from dragoman.codecs.cursus.setting import words_of
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.name import flat_name
+from dragoman.core.pattern import is_pattern
 
 if TYPE_CHECKING:
     from dragoman.core import calls
@@ -91,6 +92,8 @@ class Style(Enum):
 
     BATCH = auto()
     """One frame with a batch in layout L3."""
+    L1 = auto()
+    """One frame with a batch in layout L1."""
     DOCUMENT = auto()
     """One frame with a batch in the document's layout."""
     FRAMES = auto()
@@ -173,6 +176,8 @@ def words(tag: Tag | AckTag, failure: Failure, leader: str = "") -> str:
     """
     if tag.wording:
         return tag.wording
+    if failure.code is ErrorCode.UNKNOWN_TOPIC and is_pattern(tag.topic):
+        return f"no_topics_match pattern={printable(tag.topic)}"
     return _format(tag, failure, leader)
 
 

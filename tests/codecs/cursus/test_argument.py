@@ -25,7 +25,7 @@ from support.asked import refused
         ("CREATE topic=t idempotent=x", 'invalid_idempotent reason="must be true or false"'),
         ("HEARTBEAT topic=t group=g member=m generation=x", "invalid_generation"),
         ("FETCH_OFFSET topic=t group=g", "missing_partition command=FETCH_OFFSET"),
-        ("FIND_COORDINATOR x=1", "missing_group command=FIND_COORDINATOR"),
+        ("FIND_COORDINATOR topic=1", "missing_group command=FIND_COORDINATOR"),
         ("FIND_COORDINATOR", "unknown_command command=FIND_COORDINATOR"),
         ("RAFT_APPLY x", "unsupported command=RAFT_APPLY"),
         ("LIST " + "x" * 300_000, "command_too_long limit=262144"),

@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.codecs.base import Asked, Refused
 from dragoman.codecs.cursus import batching
-from dragoman.codecs.cursus.translate import AckTag
+from dragoman.codecs.cursus.translate import AckTag, Style
 from dragoman.core import calls
 from dragoman.core.batch import Origin
 from support.cursus import batch, message
@@ -111,7 +111,7 @@ def test_missing_topics_are_made_where_the_listener_says_so() -> None:
 
 
 def test_reply_heads_have_the_layout_that_was_asked_for() -> None:
-    code = batching.head_of(b"t", 10, 1, 2, 0, document=False)
-    document = batching.head_of(b"t", 10, 1, 2, 0, document=True)
+    code = batching.head_of(b"t", 10, 1, 2, 0, Style.BATCH)
+    document = batching.head_of(b"t", 10, 1, 2, 0, Style.DOCUMENT)
     assert code[5:9] == bytes((0, 0, 0, 10))
     assert document[5:9] == b"\0\x0210"
