@@ -43,14 +43,19 @@ class Expect(NamedTuple):
 class Scripted:
     """Listens on a free port and plays its script once.
 
+    Args:
+        steps: In their order.
+        beside: Steps that may come at any time, as often as they like.
+
     Attributes:
         port: Where.
         seen: The bodies of all frames, in order, each with the number of its connection.
         missed: What went otherwise than the script has it; empty once all is well.
     """
 
-    def __init__(self, *steps: Expect) -> None:
+    def __init__(self, *steps: Expect, beside: tuple[Expect, ...] = ()) -> None:
         self._steps = [*steps]
+        self._beside = beside
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self.seen: list[tuple[int, bytes]] = []
@@ -116,6 +121,10 @@ class Scripted:
     def _step(self, connection: socket.socket, body: bytes) -> bool:
         """Plays the step of one frame; returns whether the connection goes on."""
         self.seen.append((self._numbers[connection], body))
+        for step in self._beside:
+            if step.needle in body:
+                self._answer(connection, step, body)
+                return True
         if not self._steps:
             self.missed = self.missed or f"nothing more was expected, but {body[:80]!r} came"
             self._close(connection)
@@ -126,14 +135,17 @@ class Scripted:
         if self._late is not None:
             self._say(*self._late)
             self._late = None
-        reply = step.reply(body) if callable(step.reply) else step.reply
-        if reply is not None:
-            self._say(connection, reply)
+        self._answer(connection, step, body)
         if step.late is not None:
             self._late = connection, step.late
         if step.closes:
             self._close(connection)
         return not step.closes
+
+    def _answer(self, connection: socket.socket, step: Expect, body: bytes) -> None:
+        reply = step.reply(body) if callable(step.reply) else step.reply
+        if reply is not None:
+            self._say(connection, reply)
 
     def _say(self, connection: socket.socket, body: Body) -> None:
         try:
