@@ -47,11 +47,15 @@ At = Annotated[Where, Parameter(name="*")]
 HERE = Where()
 
 
-def talk(where: Where, action: Callable[[SyncClient], None]) -> int:
-    """Runs an action on a connected client; returns the exit code and says what went wrong."""
+def talk(where: Where, action: Callable[[SyncClient], None], **options: Any) -> int:
+    """Runs an action on a connected client; returns the exit code and says what went wrong.
+
+    Args:
+        options: The dialect's own, of its clients.
+    """
 
     def connected() -> None:
-        with connect(where.dialect, where.host, where.port) as client:
+        with connect(where.dialect, where.host, where.port, **options) as client:
             action(client)
 
     return guarded(where, connected)

@@ -25,6 +25,7 @@ def produce(
     *values: Annotated[str, Parameter(allow_leading_hyphen=True)],
     key: str | None = None,
     partition: int | None = None,
+    compression: str | None = None,
     at: At = HERE,
 ) -> int:
     """Write records; prints one line of JSON a request, with where they went.
@@ -39,6 +40,8 @@ def produce(
         The key of every record.
     partition
         Where to write; the server chooses where it is missing.
+    compression
+        How batches are compressed, in Cursus: gzip, lz4, snappy, snappy-block or zstd.
     """
 
     if unknown := next((value for value in values if value.startswith("--")), None):
@@ -60,7 +63,8 @@ def produce(
                 )
             sys.stdout.flush()
 
-    return talk(at, action)
+    options = {} if compression is None else {"compression": compression}
+    return talk(at, action, **options)
 
 
 def _batches(values: tuple[str, ...]) -> Iterator[list[bytes]]:

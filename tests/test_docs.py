@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.codecs import compression
+from dragoman.codecs.cursus import codec
 from dragoman.codecs.registry import BUILT_IN, dialect
 from dragoman.core.options import EngineOptions
 from dragoman.core.storage.options import StorageOptions
 from dragoman.gateway.config import Config, ListenerConfig
+from support.conversation import Conversation
+from support.cursus import framed
 
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "docs" / "GUIDE.md").read_text()
@@ -35,6 +39,22 @@ def test_the_guide_names_every_key_of_the_top() -> None:
 def test_the_guide_names_every_option_of_a_dialect(name: str) -> None:
     options = dialect(name).options({})
     assert not [key for key in sorted(options) if f"| {name} | `{key}` |" not in GUIDE]
+
+
+def test_the_guides_compression_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    (example,) = [
+        code for code in re.findall(r"```python\n(.*?)```", GUIDE, re.S) if "lzma" in code
+    ]
+    there = compression.Registry()
+    for module in (compression, codec):
+        monkeypatch.setattr(module, "registry", lambda: there)
+    exec(example, {})
+    packed = there.named("xz").compress(b"LIST")
+    assert Conversation("cursus").send(framed(packed)) == framed("OK count=0 topics=")
+    for hurt in (packed[:-1], packed + b"x", packed[:20] + b"xyz" + packed[23:]):
+        assert b"the xz data is" in Conversation("cursus").send(framed(hurt))
+    with pytest.raises(compression.BadCompression):
+        there.named("xz").decompress(there.named("xz").compress(bytes(1001)), 1000)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def wired() -> Iterator[WiredServer]:
-    with WiredServer("iggy", "rustlog") as server:
+    with WiredServer("cursus", "iggy", "rustlog") as server:
         for name, port in server.ports.items():
             with connect(name, port=port) as client:
                 client.create_topic(f"from-{name}", 1)
@@ -110,3 +110,33 @@ def test_nothing_to_write_and_an_unknown_option_are_refused_before_anything_is_w
 def test_a_port_that_is_none_is_refused(port: int, capfd: pytest.CaptureFixture[str]) -> None:
     assert produce("t", "one", at=Where("iggy", port=port)) == 2
     assert capfd.readouterr().err == f"dragoman: {port} is not a port\n"
+
+
+def test_batches_are_compressed_when_asked(
+    wired: WiredServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    at = Where("cursus", port=wired.ports["cursus"])
+    values = ["a" * 1000, "b"]
+    assert produce("from-cursus", *values, partition=0, compression="gzip", at=at) == 0
+    assert json.loads(capfd.readouterr().out)["count"] == 2
+
+
+@pytest.mark.parametrize(
+    ("dialect", "compression", "said"),
+    [
+        ("cursus", "rar", "cursus: compression is one of none, gzip, lz4,"),
+        ("iggy", "gzip", "iggy: unknown option 'compression'"),
+    ],
+)
+def test_a_compression_that_cannot_be_is_one_sentence_and_code_2(
+    wired: WiredServer,
+    capfd: pytest.CaptureFixture[str],
+    dialect: str,
+    compression: str,
+    said: str,
+) -> None:
+    at = Where(dialect, port=wired.ports[dialect])
+    assert produce("from-iggy", "one", compression=compression, at=at) == 2
+    heard = capfd.readouterr()
+    assert said in heard.err
+    assert heard.err.count("\n") == 1

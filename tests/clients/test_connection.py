@@ -209,3 +209,18 @@ async def test_a_follow_yields_what_is_there_and_what_comes(
             assert seen[:2] == [b"old-1", b"old-2"]
         else:
             assert b"old-1" not in seen
+
+
+async def test_the_options_of_a_dialect_reach_its_speaker() -> None:
+    with WiredServer("cursus") as server:
+        port = server.ports["cursus"]
+        async with open_client("cursus", port=port, compression="zstd") as client:
+            await client.create_topic("packed", 1)
+            await client.produce("packed", [b"a" * 100_000], partition=0)
+            assert [record.value for record in await client.fetch("packed")] == [b"a" * 100_000]
+
+
+async def test_an_option_that_a_dialect_does_not_have_is_refused() -> None:
+    with pytest.raises(ValueError, match="v1: unknown option 'compression'"):
+        async with open_client("v1", port=1, compression="gzip"):
+            pass

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def wired() -> Iterator[WiredServer]:
-    with WiredServer("iggy", "rustlog") as server:
+    with WiredServer("cursus", "iggy", "rustlog") as server:
         yield server
 
 
@@ -88,3 +88,21 @@ def test_a_lost_connection_is_named(said: bytes, message: str) -> None:
     with theirs, pytest.raises(ConnectionLost, match=message):
         client.ask(calls.Ping())
     client.close()
+
+
+@pytest.mark.parametrize("name", ["gzip", "lz4", "snappy", "zstd"])
+def test_compressed_batches_are_read_back_plain(wired: WiredServer, name: str) -> None:
+    with connect("cursus", port=wired.ports["cursus"], compression=name) as client:
+        client.create_topic(f"packed-{name}", 1)
+        client.produce(f"packed-{name}", [b"a" * 100_000, b"b"], partition=0)
+    with connect("rustlog", port=wired.ports["rustlog"]) as client:
+        values = [record.value for record in client.fetch(f"packed-{name}", 0, 0)]
+    assert values == [b"a" * 100_000, b"b"]
+
+
+def test_an_option_that_a_dialect_does_not_have_is_refused_before_anything_is_opened() -> None:
+    with (
+        pytest.raises(ValueError, match="iggy: unknown option 'compression'"),
+        connect("iggy", port=1, compression="gzip"),
+    ):
+        pass

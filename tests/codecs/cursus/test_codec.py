@@ -7,7 +7,9 @@ import random
 
 import pytest
 
-from dragoman.codecs.base import Asked, Facts, HungUp, Offload, Refused
+from dragoman.codecs.base import Asked, Facts, HungUp, Limits, Offload, Refused
+from dragoman.codecs.compression import Compression, Registry, registry
+from dragoman.codecs.cursus import codec as codec_module
 from dragoman.codecs.cursus.codec import CursusCodec
 from dragoman.codecs.cursus.dialect import DIALECT
 from dragoman.codecs.rendering import RenderingCache
@@ -88,6 +90,75 @@ def test_a_small_frame_that_inflates_to_a_large_one_is_offloaded() -> None:
     assert isinstance(heard, Offload)
     (produce,) = heard.call()
     assert isinstance(produce, Asked)
+
+
+def test_a_damaged_frame_is_refused_once_a_thread_has_seen_it() -> None:
+    body = gzip.compress(batch([message()]))[:-1]
+    listening = codec()
+    (heard,) = listening.receive(framed(body) + framed("LIST"))
+    assert isinstance(heard, Offload)
+    refused, listed = heard.call()
+    assert isinstance(refused, Refused)
+    assert not refused.fatal
+    assert isinstance(listed, Asked)
+
+
+def test_on_the_loop_no_more_than_256_kib_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+
+    def decompress(data: bytes, limit: int) -> bytes:
+        opened.append(limit)
+        return b"LIST"
+
+    there = Registry()
+    there.register(Compression("seen", b"\xf0\x01", bytes, decompress))
+    monkeypatch.setattr(codec_module, "registry", lambda: there)
+    codec().receive(framed(b"\xf0\x01"))
+    assert opened == [256 * 1024]
+
+
+def test_a_listener_of_small_frames_opens_no_more_than_they_may_hold() -> None:
+    body = gzip.compress(batch([message(payload=bytes(1000))]))
+    limits = Limits(frame_bytes_max=500, reply_bytes_max=1000)
+    facts = Facts(limits=limits, renderings=RenderingCache(), options=DIALECT.options({}))
+    (heard,) = CursusCodec(facts).receive(framed(body))
+    assert isinstance(heard, Refused)
+    assert "more than 500 bytes come out" in heard.failure.detail
+
+
+def test_what_comes_out_is_not_opened_again() -> None:
+    talk = Conversation("cursus")
+    heard = unframed(talk.send(framed(gzip.compress(gzip.compress(b"LIST")))))
+    assert heard == [b"ERROR: malformed_input reason=missing_topic_or_payload"]
+    assert talk.closed
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"LIST", b" \0list", b"\0\0LIST", b"\0\1tLIST", b"\0\1thello", batch([message()])],
+)
+def test_a_listener_told_of_blocks_hears_what_is_plain_as_any_other(body: bytes) -> None:
+    told = Conversation("cursus", compression="snappy-block")
+    plain = Conversation("cursus")
+    for talk in (told, plain):
+        talk.send(framed("CREATE topic=t partitions=1"))
+    assert told.send(framed(body)) == plain.send(framed(body))
+
+
+def test_a_block_of_any_batch_is_neither_a_command_nor_an_envelope() -> None:
+    block = registry().named("snappy-block")
+    talk = Conversation("cursus", compression="snappy-block")
+    talk.send(framed("CREATE topic=t partitions=1"))
+    for size in range(600):
+        heard = talk.send(framed(block.compress(batch([message(payload=bytes(size))]))))
+        assert b'"status":"OK"' in heard
+
+
+@pytest.mark.parametrize("body", [b"", b"x", b"\0", b"\0\0", b"\0\5topic", b"\x80" * 6])
+def test_what_is_nothing_is_no_block_either(body: bytes) -> None:
+    talk = Conversation("cursus", compression="snappy-block")
+    (heard,) = unframed(talk.send(framed(body)))
+    assert b"ERROR" in heard
 
 
 def test_a_command_may_be_compressed_too() -> None:

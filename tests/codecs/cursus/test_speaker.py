@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman.codecs.base import ProtocolError, Told, Unsayable
+from dragoman.codecs.compression import registry
 from dragoman.codecs.cursus import hearing, saying
 from dragoman.codecs.cursus.speaker import CursusSpeaker
 from dragoman.core import calls
@@ -291,3 +292,37 @@ def test_the_published_brokers_answers_are_understood_too() -> None:
 def test_names_outside_the_default_namespace_are_flat() -> None:
     assert saying.topic_of("ns", "t") == "ns/t"
     assert hearing.described("ns/t", 0).namespace == "ns"
+
+
+@pytest.mark.parametrize("name", registry().names())
+def test_a_speaker_compresses_batches_when_asked_and_nothing_else(name: str) -> None:
+    talk = Talk(Conversation("cursus", compression="snappy-block"))
+    talk.speaker = CursusSpeaker(compression=name)
+    create = calls.CreateTopic("t", 1, if_exists=calls.IfExists.GROW)
+    command = b"".join(map(bytes, talk.speaker.ask(create)))
+    assert b"CREATE topic=t" in command
+    talk.speaker.receive(talk.server.send(command))
+    request = calls.Produce("t", records([b"a" * 1000, b"b" * 1000]), 0)
+    sent = b"".join(map(bytes, talk.speaker.ask(request)))
+    plain = b"".join(map(bytes, CursusSpeaker().ask(request)))
+    assert len(sent) < len(plain)
+    assert sent[4:].startswith(registry().named(name).magic)
+    assert registry().named(name).decompress(sent[4:], 10_000) == plain[4:]
+    (told,) = talk.speaker.receive(talk.server.send(sent))
+    assert told.reply == calls.Produced(0, 0, 2)
+    values = [
+        record.value for record in talk.ask(calls.Fetch("t", 0)).slices[0].batch.records(0, 2)
+    ]
+    assert values == [b"a" * 1000, b"b" * 1000]
+
+
+def test_a_batch_that_shrinks_more_than_servers_open_goes_plain() -> None:
+    request = calls.Produce("t", records([bytes(5_000_000)]), 0)
+    for name in ("gzip", "zstd", "lz4"):
+        sent = b"".join(map(bytes, CursusSpeaker(compression=name).ask(request)))
+        assert sent == b"".join(map(bytes, CursusSpeaker().ask(request)))
+
+
+def test_a_speaker_of_an_unknown_compression_is_not_made() -> None:
+    with pytest.raises(ValueError, match="compression is one of none, gzip"):
+        CursusSpeaker(compression="rar")
