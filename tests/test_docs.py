@@ -19,7 +19,10 @@ from support.cursus import framed
 
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "docs" / "GUIDE.md").read_text()
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/GUIDE.md"]
+DOCUMENTS = [
+    *("README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/GUIDE.md"),
+    *("docs/CURSUS.md", "specs/cursus/ledger.md"),
+]
 DERIVED = {"dialect", "connections_chosen", "options", "ephemeral", "listeners", "layers"}
 """Fields that no key sets by itself."""
 
