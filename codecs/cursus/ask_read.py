@@ -44,6 +44,7 @@ def _consume(context: Context, command: Command, tag: Tag) -> Heard:
         wait_us = 1000 * number_in(values["wait_ms"], (0, INT32[1]), "invalid_wait_ms")
     if is_pattern(topic) and not command.positional:
         tag.style = context.layout
+        tag.is_pattern = True
         matching = calls.FetchMatching(
             topic,
             partition,

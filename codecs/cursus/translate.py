@@ -16,7 +16,6 @@ import orjson
 from dragoman.codecs.cursus.setting import words_of
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.name import flat_name
-from dragoman.core.pattern import is_pattern
 
 if TYPE_CHECKING:
     from dragoman.core import calls
@@ -112,6 +111,7 @@ class Tag:
         style: Of a reader's answers.
         closes: The connection closes after the answer.
         wording: The exact words of a refusal that the codec itself decided.
+        is_pattern: The topic is a pattern of names.
         is_fenced: Of a reader who is told here that its group has moved on.
         is_refused: It was answered by a failure.
         after: What was asked before this in one command: where that was refused, nothing more is
@@ -129,6 +129,7 @@ class Tag:
     closes: bool = False
     wording: str = ""
     consumer: str = ""
+    is_pattern: bool = False
     is_fenced: bool = False
     is_refused: bool = False
     after: Tag | None = None
@@ -176,7 +177,7 @@ def words(tag: Tag | AckTag, failure: Failure, leader: str = "") -> str:
     """
     if tag.wording:
         return tag.wording
-    if failure.code is ErrorCode.UNKNOWN_TOPIC and is_pattern(tag.topic):
+    if failure.code is ErrorCode.UNKNOWN_TOPIC and isinstance(tag, Tag) and tag.is_pattern:
         return f"no_topics_match pattern={printable(tag.topic)}"
     return _format(tag, failure, leader)
 
