@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from dragoman.codecs.cursus.ask_group import PUSH_BYTES
+from dragoman.gateway.session import REPLY_BYTES_WAITING_MAX
 from support.conversation import Conversation
 from support.cursus import framed, unframed
 
@@ -111,3 +113,15 @@ def test_subscribers_that_come_and_go_beside_a_poller_leave_no_gap(room: Room) -
     poller.ask(f"LEAVE|g t zed {poller.generation}")
     got += unframed(stays.heard())
     assert sorted(set(got)) == sorted(room.published)
+
+
+def test_a_slow_subscriber_costs_its_place_and_no_memory(room: Room) -> None:
+    slow, _ = room.subscriber()
+    size = 64 * 1024
+    for _ in range(100):
+        room.publisher.send(framed(b"PUBLISH t " + b"x" * size))
+        assert slow.session.outbox.size < REPLY_BYTES_WAITING_MAX + PUSH_BYTES + size
+    assert slow.session.outbox.size >= REPLY_BYTES_WAITING_MAX
+    quick, pushed = room.subscriber()
+    got = pushed + unframed(slow.heard()) + unframed(quick.heard())
+    assert [len(value) for value in got] == [size] * 100

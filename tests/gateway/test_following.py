@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dragoman.core.calls import Follow
+from dragoman.core.calls import ASSIGNED, Follow
 from dragoman.core.clock import Now
 from dragoman.core.outcome import Outcome
 from dragoman.gateway.following import Following
@@ -26,3 +26,11 @@ def test_it_begins_with_something_to_pull_from_its_own_place() -> None:
     one = following(0)
     assert one.due
     assert one.place == ("default", "t", 2)
+
+
+def test_follows_of_what_two_groups_assign_have_two_places() -> None:
+    places = {
+        Following("tag", Outcome(None), Follow("t", ASSIGNED, group=group), Now(0, 0)).place
+        for group in ("g", "h", "g")
+    }
+    assert places == {("default", "t", "g"), ("default", "t", "h")}
