@@ -47,18 +47,20 @@ At = Annotated[Where, Parameter(name="*")]
 HERE = Where()
 
 
-def talk(where: Where, action: Callable[[SyncClient], None], **options: Any) -> int:
-    """Runs an action on a connected client; returns the exit code and says what went wrong.
-
-    Args:
-        options: The dialect's own, of its clients.
-    """
+def talk(where: Where, action: Callable[[SyncClient], None]) -> int:
+    """Runs an action on a connected client; returns the exit code and says what went wrong."""
 
     def connected() -> None:
-        with connect(where.dialect, where.host, where.port, **options) as client:
+        with connect(where.dialect, where.host, where.port) as client:
             action(client)
 
     return guarded(where, connected)
+
+
+def reach(where: Where) -> None:
+    """Raises `Unreachable` at once where nobody listens, instead of after many attempts."""
+    with connect(where.dialect, where.host, where.port):
+        pass
 
 
 def guarded(where: Where, action: Callable[[], None]) -> int:

@@ -11,6 +11,7 @@ import trio
 from cyclopts import Parameter
 
 from dragoman.cli.asking import HERE, At, Where, guarded, record_row, show
+from dragoman.cli.member import consume_as_member
 from dragoman.clients import task as tasks
 from dragoman.clients.connection import open_client
 from dragoman.clients.error import ClientError
@@ -29,6 +30,7 @@ def consume(
     offset: str = tasks.EARLIEST,
     max_: Annotated[int | None, Parameter(name="--max")] = None,
     follow: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    group: str | None = None,
     at: At = HERE,
 ) -> int:
     """Read records; prints partition, offset, timestamp_us where known, key and value.
@@ -45,7 +47,13 @@ def consume(
         Stop after so many records.
     follow
         Go on with what arrives, instead of stopping at the end.
+    group
+        Read as a member of this group, from where it committed, and commit what is printed; each
+        record is printed by one of its members. --offset says where a new group begins.
     """
+
+    if group is not None:
+        return consume_as_member(topic, group, partition, offset, max_, follow, at)
 
     def action() -> None:
         reading = Reading(topic, int(offset) if offset.isdecimal() else offset, max_, at)

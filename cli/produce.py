@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from dragoman.cli.asking import HERE, UNSAYABLE, At, complain, show, talk
+from dragoman.cli.asking import HERE, UNSAYABLE, At, complain, guarded, reach, show
+from dragoman.clients.producer import connect_producer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dragoman.clients.sync import SyncClient
+    from dragoman.core.calls import Produced
 
 CHUNK_BYTES = 1 << 16
 """What is read from stdin at once: its whole lines are one request."""
@@ -28,7 +29,10 @@ def produce(
     compression: str | None = None,
     at: At = HERE,
 ) -> int:
-    """Write records; prints one line of JSON a request, with where they went.
+    """Write records; prints one line of JSON for what is acknowledged together, with where it went.
+
+    What is not acknowledged is sent again, in Cursus until it is there once, whatever breaks
+    meanwhile.
 
     Parameters
     ----------
@@ -49,22 +53,27 @@ def produce(
     if not values:
         return complain("nothing to write: give values, or - for the lines of stdin", UNSAYABLE)
 
-    def action(client: SyncClient) -> None:
-        for batch in _batches(values):
-            keys = None if key is None else [os.fsencode(key)] * len(batch)
-            for produced in client.produce(topic, batch, keys, partition):
-                known = produced.base_offset >= 0
-                show(
-                    {
-                        "partition": produced.partition if produced.partition >= 0 else None,
-                        "base_offset": produced.base_offset if known else None,
-                        "count": produced.count,
-                    }
-                )
-            sys.stdout.flush()
+    options: dict[str, Any] = {} if compression is None else {"compression": compression}
 
-    options = {} if compression is None else {"compression": compression}
-    return talk(at, action, **options)
+    def action() -> None:
+        reach(at)
+        with connect_producer(at.dialect, at.host, at.port, **options) as producer:
+            for batch in _batches(values):
+                keys = None if key is None else [os.fsencode(key)] * len(batch)
+                for produced in producer.produce(topic, batch, keys, partition):
+                    show(_row(produced))
+                sys.stdout.flush()
+
+    return guarded(at, action)
+
+
+def _row(produced: Produced) -> dict[str, int | None]:
+    """Where records went, as far as the dialect tells."""
+    return {
+        "partition": produced.partition if produced.partition >= 0 else None,
+        "base_offset": produced.base_offset if produced.base_offset >= 0 else None,
+        "count": produced.count,
+    }
 
 
 def _batches(values: tuple[str, ...]) -> Iterator[list[bytes]]:
