@@ -142,7 +142,7 @@ class Matching:
             read = gathering.read
             if read is None:
                 partition = next(gathering.left, None)
-                if partition is None or gathering.bytes_left <= 0:
+                if partition is None or gathering.bytes_left <= 0 or request.records_max <= 0:
                     return None
                 if partition.dropped:
                     continue

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from dragoman.codecs.cursus.setting import BadSetting, config_of, flag_of
+from dragoman.codecs.cursus.setting import BadSetting, config_of, flag_of, time_ms
 from dragoman.codecs.cursus.translate import Style, Tag, printable
 from dragoman.core import calls
 from dragoman.core.error import ErrorCode
@@ -88,7 +88,7 @@ class Context:
             int(options["auto_create"]),
             Style.FRAMES if frames else Style.DOCUMENT,
             Style.L1 if is_l1 else Style.BATCH,
-            1000 * int(options["empty_wait"]),
+            1000 * time_ms(options["empty_wait"].encode(), "empty_wait"),
             is_legacy,
             facts.token or f"{facts.peer}{facts.local}".encode(),
             pushes=facts.options["subscribe"] == "push",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.codecs.base import Dialect, Limits
 from dragoman.codecs.compression import NONE, chosen
 from dragoman.codecs.cursus.argument import RECORDS_MAX
 from dragoman.codecs.cursus.codec import CursusCodec
-from dragoman.codecs.cursus.setting import BadSetting, time_ms_of
+from dragoman.codecs.cursus.setting import BadSetting, time_ms
 from dragoman.codecs.cursus.speaker import CursusSpeaker
 from dragoman.codecs.cursus.translate import ERRORS
 from dragoman.codecs.cursus.wire import FRAME_BYTES_MAX
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 DEFAULTS: Final[Mapping[str, Any]] = {
     "legacy_replies": False,
     "reply_layout": "auto",
-    "empty_wait": 0,
+    "empty_wait": "0ms",
     "consume_style": "frames",
     "auto_create": 0,
     "compression": NONE,
@@ -60,7 +61,7 @@ def options(given: Mapping[str, Any]) -> Mapping[str, Any]:
         raise ValueError("legacy_replies is true or false")
     if found["reply_layout"] not in ("auto", "l3", "l1"):
         raise ValueError(f"reply_layout is auto, l3 or l1, not {found['reply_layout']!r}")
-    found["empty_wait"] = _wait_ms(found["empty_wait"])
+    _check_wait(found["empty_wait"])
     if found["consume_style"] not in ("frames", "batch"):
         raise ValueError(f"consume_style is frames or batch, not {found['consume_style']!r}")
     count = found["auto_create"]
@@ -75,15 +76,13 @@ def options(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
-def _wait_ms(value: Any) -> int:
-    given = {"empty_wait": str(value).encode()}
-    try:
-        wait_ms = time_ms_of(given, "empty_wait")
-    except BadSetting:
-        wait_ms = -1
-    if isinstance(value, bool) or not 0 <= wait_ms <= EMPTY_WAIT_MS_MAX:
+def _check_wait(value: Any) -> None:
+    wait_ms = -1
+    if isinstance(value, str):
+        with suppress(BadSetting):
+            wait_ms = time_ms(value.encode(), "empty_wait")
+    if not 0 <= wait_ms <= EMPTY_WAIT_MS_MAX:
         raise ValueError(f"empty_wait is a time of 0ms to 1s, not {value!r}")
-    return wait_ms
 
 
 def speaker_options(given: Mapping[str, Any]) -> Mapping[str, Any]:

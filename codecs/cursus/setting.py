@@ -81,7 +81,16 @@ def time_ms_of(values: Mapping[str, bytes], name: str) -> int:
     Raises:
         BadSetting: It is none.
     """
-    found = _TIME.fullmatch(values.get(name, b"0"))
+    return time_ms(values.get(name, b"0"), name)
+
+
+def time_ms(value: bytes, name: str) -> int:
+    """The milliseconds of a time.
+
+    Raises:
+        BadSetting: It is none.
+    """
+    found = _TIME.fullmatch(value)
     if found is None or found[2] not in _UNITS_MS:
         raise BadSetting(f'invalid_{name} reason="must be a time such as 30m, 45s or 1h"')
     return min(int(found[1]) * _UNITS_MS[found[2]], _MAX)
