@@ -142,6 +142,7 @@ CROSS_CUTTING = {
     "test_every_dialect",
     "test_contract",
     "test_matrix",
+    "test_shared_group",
     "test_watermark",
     "test_compacted",
     "test_compact_crashes",

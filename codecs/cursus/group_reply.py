@@ -6,7 +6,6 @@ the words are those of brokers before July 2026.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -30,7 +29,6 @@ MOVED_ON: Final = frozenset(
     }
 )
 """The failures that joining again makes good."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER: Final = "0001-01-01T00:00:00Z"
 
 GroupReply = (
@@ -103,13 +101,6 @@ def refusal(tag: Tag, failure: Failure, *, legacy: bool) -> str | None:
                 return f"ERROR: {words(tag, failure)} {REBALANCE}"
         if command == "SYNC_GROUP" and code is ErrorCode.UNKNOWN_GROUP:
             code = ErrorCode.UNKNOWN_MEMBER
-    if legacy and command in _LEGACY and code in (known := _LEGACY[command]):
-        fields = {
-            "topic": printable(tag.topic),
-            "group": printable(tag.group),
-            "member": printable(tag.member),
-        }
-        return known[code].format_map(fields)
     return None if code is failure.code else f"ERROR: {words(tag, Failure(code))}"
 
 
@@ -141,8 +132,28 @@ def time_of(wall_us: int) -> str:
     fraction; 0 is their zero time."""
     if not wall_us:
         return _NEVER
-    text = (_EPOCH + timedelta(microseconds=wall_us)).strftime("%Y-%m-%dT%H:%M:%S.%f")
-    return f"{text.rstrip('0').rstrip('.')}Z"
+    left_s, fraction_us = divmod(wall_us, 1_000_000)
+    days, left_s = divmod(left_s, 86_400)
+    minutes, seconds = divmod(left_s, 60)
+    date = "{:04}-{:02}-{:02}".format(*_date_of(days))
+    fraction = f".{fraction_us:06}".rstrip("0").rstrip(".")
+    return f"{date}T{minutes // 60:02}:{minutes % 60:02}:{seconds:02}{fraction}Z"
+
+
+def _date_of(days: int) -> tuple[int, int, int]:
+    """Year, month and day, so many days after 1970 began.
+
+    Years are counted from March, so that the leap day is the last of its year, and in eras of 400
+    years, which all have the same days.
+    """
+    era, day = divmod(days + 719_468, 146_097)
+    year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
+    day -= 365 * year + year // 4 - year // 100
+    month = (5 * day + 2) // 153
+    day -= (153 * month + 2) // 5
+    if month >= 10:
+        return 400 * era + year + 1, month - 9, day + 1
+    return 400 * era + year, month + 3, day + 1
 
 
 def _heard(member: str, generation: int | str) -> str:
@@ -159,13 +170,3 @@ def _made(tag: Tag, *, legacy: bool) -> str:
     if legacy:
         return f"✅ Group '{printable(group)}' registered for topic '{printable(topic)}'"
     return f"OK group={group} topic={topic} registered=true"
-
-
-_LEGACY: Final[dict[str, dict[ErrorCode, str]]] = {
-    "JOIN_GROUP": {ErrorCode.UNKNOWN_TOPIC: "topic '{topic}' not found"},
-    "SYNC_GROUP": {
-        ErrorCode.UNKNOWN_MEMBER: "member {member} not found in group or no assignments"
-    },
-    "GROUP_STATUS": {ErrorCode.UNKNOWN_GROUP: "ERROR: group '{group}' not found"},
-    "COMMIT_OFFSET": {ErrorCode.UNKNOWN_GROUP: "ERROR: group '{group}' not found"},
-}

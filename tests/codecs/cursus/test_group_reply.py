@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dragoman.codecs.cursus.group_reply import line, refusal, status, time_of
 from dragoman.codecs.cursus.translate import Tag
@@ -41,6 +44,12 @@ def test_the_reply_of_a_join_has_the_one_shape(
 )
 def test_times_are_those_that_go_writes(wall_us: int, text: str) -> None:
     assert time_of(wall_us) == text
+
+
+@given(st.integers(1, 253_402_300_799_999_999))
+def test_every_time_is_read_back_as_itself(wall_us: int) -> None:
+    read = datetime.fromisoformat(time_of(wall_us))
+    assert (read - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) == wall_us
 
 
 def test_a_status_has_the_fields_that_brokers_give_it() -> None:
