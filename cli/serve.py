@@ -68,11 +68,11 @@ def serve(
     durability
         When an append is acknowledged: fsync, interval:MS (milliseconds) or os.
     host
-        Address of every listener.
+        Address of every listener; the admin port keeps its own.
     ephemeral
-        Bind every listener to a free port of 127.0.0.1.
+        Bind every listener and the admin port to a free port of 127.0.0.1.
     print_ports
-        Print one line of JSON, a port a dialect, on stdout as soon as all accept.
+        Print one line of JSON, the ports by dialect and admin's, on stdout as soon as all accept.
     insecure
         Accept a public address although nothing authenticates its clients.
     verify

@@ -21,6 +21,7 @@ from dragoman.core.follow import Following
 from dragoman.core.group_admin import GroupAdmin
 from dragoman.core.groups import Groups
 from dragoman.core.job import Job
+from dragoman.core.lag import Lags, lags_of
 from dragoman.core.matching import Gathering, Matching
 from dragoman.core.namespace import Namespaces
 from dragoman.core.offset import Offsets
@@ -312,6 +313,10 @@ class Engine:
             "revealed_sequence": store.revealed_sequence,
             "failure": "" if store.failure is None else str(store.failure),
         }
+
+    def lags(self, count_max: int) -> Lags:
+        """How far groups are behind, up to so many of their partitions."""
+        return lags_of(self._directory, count_max)
 
     def _read_statistics(self, request: calls.ReadStatistics, client: Client, now: Now) -> Outcome:
         return Outcome(calls.StatisticsRead(self.statistics()))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dragoman.core.calls import Followed, Request
     from dragoman.core.clock import Now
     from dragoman.core.error import Failure
+    from dragoman.core.lag import Lags
     from dragoman.core.outcome import Client, Outcome
 
 
@@ -116,3 +117,6 @@ class LogEngine(Protocol):
 
     def statistics(self) -> Mapping[str, int | float | str]:
         """Counters and gauges by name."""
+
+    def lags(self, count_max: int) -> Lags:
+        """How far groups are behind, up to so many of their partitions."""

@@ -38,6 +38,7 @@ def fit_connections(config: Config, descriptors: int) -> Config:
     """
     chosen = [one.connections_max for one in config.listeners if one.connections_chosen]
     needed = sum(chosen) + config.storage.open_files_max + DESCRIPTORS_OWN
+    needed += config.admin.connections_max if config.admin.enabled else 0
     others = sorted(
         (one for one in config.listeners if not one.connections_chosen),
         key=lambda one: one.connections_max,

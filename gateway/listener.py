@@ -114,8 +114,9 @@ class Listener:
     @property
     def requests(self) -> int:
         """How many were heard, of connections that are gone and of those that live."""
-        living = (*self._lane.connections, *self._streams)
-        return self.meter.requests + sum(one.session.requests for one in living)
+        living = [one.session for one in self._lane.connections]
+        living += [one.session for one in self._streams]
+        return self.meter.requests + sum(session.requests for session in living)
 
     def swept(self) -> Iterable[Swept]:
         """Everything with connections, for the reaper."""

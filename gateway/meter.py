@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from dragoman.core.error import ErrorCode
 
 BOUNDS_US = (
-    *(5_000, 10_000, 25_000, 50_000, 75_000, 100_000, 250_000, 500_000, 750_000),
-    *(1_000_000, 2_500_000, 5_000_000, 7_500_000, 10_000_000),
+    *(5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000),
+    *(1_000_000, 2_500_000, 5_000_000, 10_000_000),
 )
-"""Upper ends of the buckets, those that Prometheus' own libraries take; a last one has no end."""
+"""Upper ends of the buckets, those that the brokers' own library takes; a last one has no end."""
 QUICK_US = BOUNDS_US[0]
 
 

@@ -15,11 +15,15 @@ import trio
 
 from dragoman.codecs.registry import dialect
 from dragoman.codecs.rendering import RenderingCache
+from dragoman.gateway.admin import Admin
+from dragoman.gateway.admin_app import make_application
 from dragoman.gateway.clock import read_clocks
 from dragoman.gateway.descriptor import fit_connections, raise_descriptor_limit
 from dragoman.gateway.flusher import Flusher
+from dragoman.gateway.health import Health, Phase
 from dragoman.gateway.inflow import Inflow
 from dragoman.gateway.listener import Listener
+from dragoman.gateway.metrics import Metrics
 from dragoman.gateway.reaper import Reaper
 from dragoman.gateway.table import ConfigError
 
@@ -58,6 +62,18 @@ class Server:
             shared.in_flight_bytes_max, round(shared.frame_stall_timeout_s * 1_000_000)
         )
         self._listeners: list[Listener] = []
+        self._health = Health(engine, self._flusher, self._listeners)
+        self._metrics = Metrics(
+            engine,
+            flusher=self._flusher,
+            listeners=self._listeners,
+            renderings=renderings,
+            inflow=self._inflow,
+            health=self._health,
+            lag_series_max=config.admin.lag_series_max,
+            admin_connections=lambda: 0 if self._admin is None else self._admin.connections,
+        )
+        self._admin: Admin | None = None
         try:
             for listener in config.listeners:
                 self._listeners.append(
@@ -72,6 +88,8 @@ class Server:
                         slow_reader_us=round(shared.slow_reader_timeout_s * 1_000_000),
                     )
                 )
+            if config.admin.enabled:
+                self._admin = Admin(config.admin, make_application(self._health, self._metrics))
         except ConfigError:
             for opened in self._listeners:
                 opened.close()
@@ -79,8 +97,27 @@ class Server:
 
     @property
     def ports(self) -> Mapping[str, int]:
-        """Where each dialect listens."""
-        return {listener.dialect.name: listener.port for listener in self._listeners}
+        """Where each dialect listens, and `admin`, where that is served."""
+        ports = {listener.dialect.name: listener.port for listener in self._listeners}
+        return ports if self._admin is None else {**ports, "admin": self._admin.port}
+
+    def reload(self) -> None:
+        """Reads the certificates of all listeners again; says in the log what became of it."""
+        shown = [(one.dialect.name, one.tls) for one in self._listeners]
+        shown += [("admin", None if self._admin is None else self._admin.tls)]
+        reloaded = []
+        for name, tls in shown:
+            if tls is None:
+                continue
+            try:
+                tls.reload()
+                reloaded.append(name)
+            except ConfigError as error:
+                _log.error("the old certificate stays", error=str(error))
+        _log.info(
+            "SIGHUP: certificates are read again; all else is read at start only",
+            certificates=", ".join(reloaded) or "none",
+        )
 
     def stop(self) -> None:
         """Asks for an orderly end."""
@@ -98,6 +135,12 @@ class Server:
                 nursery.start_soon(Reaper(self._engine, self._flusher, self._swept).run)
                 for listener in self._listeners:
                     nursery.start_soon(listener.run)
+                if self._admin is not None:
+                    nursery.start_soon(self._admin.run)
+                    nursery.start_soon(self._metrics.run)
+                while not all(listener.is_accepting for listener in self._listeners):
+                    await trio.lowlevel.checkpoint()
+                self._health.phase = Phase.SERVING
                 _log.info("serving", **self.ports)
                 started(self.ports)
                 await self._stopping.wait()
@@ -120,7 +163,7 @@ class Server:
                 nursery.start_soon(serve)
                 async for number in signals:
                     if number == signal.SIGHUP:
-                        _log.info("SIGHUP: the configuration is read at start only")
+                        self.reload()
                     elif self._stopping.is_set():
                         _log.warning("stopping at once")
                         nursery.cancel_scope.cancel()
@@ -132,7 +175,9 @@ class Server:
         return [self._inflow, *(one for door in self._listeners for one in door.swept())]
 
     async def _drain(self) -> None:
-        """Stops accepting, answers what was asked, makes everything durable."""
+        """Stops accepting, answers what was asked, makes everything durable; the admin port tells
+        of it until the end."""
+        self._health.phase = Phase.DRAINING
         with trio.move_on_after(self._config.drain_timeout_s) as waiting:
             for listener in self._listeners:
                 listener.stop_accepting()

@@ -13,7 +13,7 @@ from dragoman.codecs.cursus import codec
 from dragoman.codecs.registry import BUILT_IN, dialect
 from dragoman.core.options import EngineOptions
 from dragoman.core.storage.options import StorageOptions
-from dragoman.gateway.config import Config, ListenerConfig
+from dragoman.gateway.config import AdminConfig, Config, ListenerConfig
 from support.conversation import Conversation
 from support.cursus import framed
 
@@ -27,7 +27,7 @@ DERIVED = {"dialect", "connections_chosen", "options", "ephemeral", "listeners",
 """Fields that no key sets by itself."""
 
 
-@pytest.mark.parametrize("kind", [StorageOptions, EngineOptions, ListenerConfig])
+@pytest.mark.parametrize("kind", [StorageOptions, EngineOptions, ListenerConfig, AdminConfig])
 def test_the_guide_names_every_key(kind: type) -> None:
     names = {field.name for field in fields(kind)} - DERIVED
     assert not [name for name in sorted(names) if f"`{name}`" not in GUIDE]

@@ -38,7 +38,7 @@ class Served:
     """A server process.
 
     Attributes:
-        ports: By dialect.
+        ports: By dialect, and `admin`.
     """
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
@@ -79,7 +79,7 @@ def served(directory: Path, *arguments: str) -> Iterator[Served]:
 
 def test_the_ports_are_one_line_of_json_and_each_accepts(tmp_path: Path) -> None:
     with served(tmp_path) as server:
-        assert list(server.ports) == ["cursus", "v1", "iggy", "rustlog"]
+        assert list(server.ports) == ["cursus", "v1", "iggy", "rustlog", "admin"]
         for port in server.ports.values():
             socket.create_connection(("127.0.0.1", port), 5).close()
         assert server.stop() == 0

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import resource
+from dataclasses import replace
 
 import pytest
 from structlog.testing import capture_logs
 
 from dragoman.core.storage.options import StorageOptions
-from dragoman.gateway.config import Config, ListenerConfig
+from dragoman.gateway.config import AdminConfig, Config, ListenerConfig
 from dragoman.gateway.descriptor import DESCRIPTORS_OWN, fit_connections, raise_descriptor_limit
 from dragoman.gateway.table import ConfigError
 
@@ -15,6 +16,7 @@ FILES = 100
 
 def config_of(*limits: int, chosen: bool = False) -> Config:
     return Config(
+        admin=AdminConfig(enabled=False),
         storage=StorageOptions(open_files_max=FILES),
         listeners=tuple(
             ListenerConfig(
@@ -45,6 +47,12 @@ def test_limits_that_nobody_chose_are_lowered_the_largest_first() -> None:
         fitted = fit_connections(config_of(5000, 100, 5000), DESCRIPTORS_OWN + FILES + 1100)
     assert limits_of(fitted) == [500, 100, 500]
     assert [entry["dialect"] for entry in log] == ["d0", "d2"]
+
+
+def test_the_admin_port_has_its_share() -> None:
+    config = replace(config_of(5000), admin=AdminConfig(connections_max=30))
+    with capture_logs():
+        assert limits_of(fit_connections(config, DESCRIPTORS_OWN + FILES + 130)) == [100]
 
 
 def test_chosen_limits_that_do_not_fit_are_refused() -> None:

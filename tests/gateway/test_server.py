@@ -53,10 +53,10 @@ async def dial(server: Server, dialect: str) -> trio.SocketStream:
     return await trio.open_tcp_stream("127.0.0.1", server.ports[dialect])
 
 
-async def test_every_dialect_listens_on_its_own_port() -> None:
+async def test_every_dialect_and_the_admin_port_listen_on_their_own() -> None:
     async with serving() as (server, _):
-        assert sorted(server.ports) == ["cursus", "iggy", "rustlog", "v1"]
-        assert len(set(server.ports.values())) == 4
+        assert sorted(server.ports) == ["admin", "cursus", "iggy", "rustlog", "v1"]
+        assert len(set(server.ports.values())) == 5
         for name in server.ports:
             await (await dial(server, name)).aclose()
 

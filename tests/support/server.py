@@ -28,7 +28,7 @@ class Server:
         launcher: A command that runs the one behind it, in its own place.
 
     Attributes:
-        ports: The port of each dialect, while it runs.
+        ports: The port of each dialect, and `admin`, while it runs.
     """
 
     def __init__(self, data: Path, *flags: str, launcher: Sequence[str] = ()) -> None:
@@ -48,7 +48,7 @@ class Server:
         command = Path(sys.executable).with_name("dragoman")
         doors = ["--ephemeral"]
         if same_ports:
-            doors = [f"--set=listeners.{name}.port={port}" for name, port in self.ports.items()]
+            doors = [f"--set={_section(name)}.port={port}" for name, port in self.ports.items()]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [
@@ -117,3 +117,7 @@ class Server:
     ) -> None:
         if self._process is not None:
             self.kill()
+
+
+def _section(door: str) -> str:
+    return door if door == "admin" else f"listeners.{door}"

@@ -1,0 +1,99 @@
+"""The admin port: a bounded number of HTTP connections beside the listeners, a task each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+import trio
+
+from dragoman.gateway.asgi import HttpConnection
+from dragoman.gateway.door import open_door, shown
+from dragoman.gateway.listener import NO_DESCRIPTORS
+from dragoman.gateway.tls import HandshakeRefused, shake_hands, subject_of, tls_of
+
+if TYPE_CHECKING:
+    import socket
+
+    from dragoman.gateway.asgi import Application
+    from dragoman.gateway.config import AdminConfig
+
+CLOSE_SECONDS_MAX = 1.0
+"""How long a peer may take to hear that a connection ends."""
+
+_log = structlog.get_logger("dragoman.admin")
+
+
+class Admin:
+    """Serves an application on the address of a configuration, which it binds at once.
+
+    Attributes:
+        port: Where it listens.
+        connections: How many it serves now.
+        tls: Its certificate, or None where it is plain.
+
+    Raises:
+        ConfigError: The port is taken, or a certificate is not one.
+    """
+
+    def __init__(self, config: AdminConfig, application: Application) -> None:
+        self._config = config
+        self._application = application
+        self._room = trio.Event()
+        self.tls = tls_of(config, "admin")
+        self._socket = open_door(config.host, config.port, "admin")
+        self.port: int = self._socket.getsockname()[1]
+        self.connections = 0
+
+    async def run(self) -> None:
+        """Serves until cancelled."""
+        async with trio.open_nursery() as nursery:
+            with self._socket:
+                while True:
+                    while self.connections >= self._config.connections_max:
+                        self._room = trio.Event()
+                        await self._room.wait()
+                    await trio.lowlevel.wait_readable(self._socket)
+                    try:
+                        accepted, address = self._socket.accept()
+                    except BlockingIOError:
+                        continue
+                    except OSError as error:
+                        if error.errno in NO_DESCRIPTORS:
+                            _log.error("cannot accept", error=str(error))
+                            await trio.sleep(0.1)
+                        continue
+                    accepted.setblocking(False)
+                    self.connections += 1
+                    nursery.start_soon(self._serve, accepted, address)
+
+    async def _serve(self, accepted: socket.socket, address: tuple[str, int]) -> None:
+        stream: trio.abc.Stream | None = None
+        try:
+            stream = await self._open(accepted, address)
+            connection = HttpConnection(
+                stream,
+                self._application,
+                peer=address[:2],
+                local=accepted.getsockname()[:2],
+                scheme="http" if self.tls is None else "https",
+            )
+            await connection.run()
+            with trio.move_on_after(CLOSE_SECONDS_MAX):
+                await stream.aclose()
+        except HandshakeRefused as error:
+            _log.info("handshake failed", peer=shown(address), reason=error.reason)
+        except Exception:
+            _log.exception("fault", peer=shown(address))
+        finally:
+            accepted.close()
+            self.connections -= 1
+            self._room.set()
+
+    async def _open(self, accepted: socket.socket, address: tuple[str, int]) -> trio.abc.Stream:
+        if self.tls is None:
+            return trio.SocketStream(trio.socket.from_stdlib_socket(accepted))
+        stream = await shake_hands(accepted, self.tls, self._config.handshake_timeout_s)
+        if subject := subject_of(stream):
+            _log.info("client certificate accepted", peer=shown(address), subject=subject)
+        return stream
