@@ -326,3 +326,32 @@ def test_a_batch_that_shrinks_more_than_servers_open_goes_plain() -> None:
 def test_a_speaker_of_an_unknown_compression_is_not_made() -> None:
     with pytest.raises(ValueError, match="compression is one of none, gzip"):
         CursusSpeaker(compression="rar")
+
+
+@pytest.mark.parametrize("follows", [False, True])
+def test_a_member_that_asks_nothing_is_told_that_its_group_moved_on(follows: bool) -> None:
+    speaker = CursusSpeaker()
+    if follows:
+        speaker.ask(calls.Follow("t", 0))
+    (told,) = speaker.receive(framed("REBALANCE_REQUIRED generation=4"))
+    assert told.push
+    assert isinstance(told.reply, Failure)
+    assert (told.reply.code, told.reply.facts["current"]) == (ErrorCode.STALE_GENERATION, 4)
+
+
+def test_the_leaders_of_partitions_are_heard() -> None:
+    speaker = CursusSpeaker()
+    speaker.ask(calls.DescribeTopic("t"))
+    line = "OK topic=t partitions=3 leaders=a:1,,?:9999999 epochs=0,0,0"
+    (told,) = speaker.receive(framed(line))
+    assert isinstance(told.reply, calls.TopicDescribed)
+    assert [each.leader for each in told.reply.topic.partitions] == ["a:1", "", ""]
+
+
+def test_members_name_themselves_where_they_read() -> None:
+    speaker = CursusSpeaker()
+    fetch = calls.Fetch("t", 0, 5, group="g", member="m-1", generation=2)
+    follow = calls.Follow("t", 1, 5, group="g", member="m-1", generation=2)
+    for request in (fetch, follow):
+        asked = b"".join(map(bytes, speaker.ask(request)))
+        assert b" offset=5 group=g member=m-1 generation=2" in asked
