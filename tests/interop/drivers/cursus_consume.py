@@ -25,12 +25,15 @@ config = ConsumerConfig(
     group_id=asked["group"],
     mode=ConsumerMode(asked["mode"]),
     heartbeat_interval_ms=asked.get("heartbeat_ms", 3000),
+    auto_commit_interval_s=asked.get("commit_s", 5.0),
 )
 seen = set(asked.get("known", []))
 
 
 def tell(step, **facts):
-    print(json.dumps({"step": step, **facts}), flush=True)
+    # One write, because two threads tell.
+    sys.stdout.write(json.dumps({"step": step, **facts}) + "\n")
+    sys.stdout.flush()
 
 
 def heard(message, enough):
@@ -41,8 +44,20 @@ def heard(message, enough):
         enough.set()
 
 
+def watch(consumer):
+    """Tells of each new assignment; the client itself has no way to ask."""
+    last = None
+    while True:
+        now = (consumer._generation, sorted(consumer._assignments))
+        if now != last and now[1]:
+            tell("member", generation=now[0], partitions=now[1])
+            last = now
+        time.sleep(0.02)
+
+
 def consume():
     consumer = Consumer(config)
+    threading.Thread(target=watch, args=[consumer], daemon=True).start()
     enough = threading.Event()
 
     def run():
@@ -62,6 +77,7 @@ def consume():
 async def consume_async():
     consumer = AsyncConsumer(config)
     await consumer.start()
+    threading.Thread(target=watch, args=[consumer], daemon=True).start()
     enough = asyncio.Event()
 
     async def run():
