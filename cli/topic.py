@@ -32,6 +32,7 @@ def create(
     tombstone: str = "0",
     idempotent: bool = False,
     dedupe: str = "0",
+    event_sourcing: bool = False,
     at: At = HERE,
 ) -> int:
     """Make a topic. Settings need a dialect that has words for them; Cursus has for all.
@@ -54,6 +55,8 @@ def create(
         Check the sequences of all producers.
     dedupe
         Of direct publishes with the same payload within so long, keep one, such as 30m.
+    event_sourcing
+        Hold streams of events; the number of partitions stays.
     """
 
     def action(client: SyncClient) -> None:
@@ -64,6 +67,7 @@ def create(
             compact=compact,
             tombstone_ms=_milliseconds(tombstone),
             dedupe_ms=_milliseconds(dedupe),
+            event_sourcing=event_sourcing,
         )
         show(_row(client.create_topic(name, partitions, config)))
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from dragoman.clients import stream as streams
 from dragoman.clients import task as tasks
 from dragoman.clients.appending import produce
 from dragoman.clients.error import ConnectionLost, NoAnswer, PartlySent, RequestRefused, Unreachable
@@ -32,16 +33,19 @@ from dragoman.core.error import Failure
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
+    from dragoman.clients.stream import Stream
     from dragoman.clients.task import Offset, Result, Task
     from dragoman.codecs.base import Speaker, Told
     from dragoman.core.batch import Record
     from dragoman.core.calls import (
+        EventAppended,
         Fetched,
         Followed,
         GroupJoined,
         Produced,
         Reply,
         Request,
+        Snapshot,
         TopicConfig,
         TopicDescription,
     )
@@ -291,6 +295,45 @@ class Client:
     ) -> Fetched:
         """Reads on in the next of the member's partitions, and commits what it read (Iggy)."""
         return await self.run(tasks.poll(topic, group, records_max=records_max))
+
+    async def append_event(
+        self,
+        topic: str,
+        key: bytes,
+        version: int,
+        value: bytes,
+        *,
+        event_type: str = "",
+        schema_version: int = 0,
+        metadata: str = "",
+    ) -> EventAppended:
+        """Appends an event to a stream if its version is the next (Cursus)."""
+        task = streams.append_event(
+            topic,
+            key,
+            version,
+            value,
+            event_type=event_type,
+            schema_version=schema_version,
+            metadata=metadata,
+        )
+        return await self.run(task)
+
+    async def read_events(self, topic: str, key: bytes, from_version: int = 0) -> Stream:
+        """A stream's events from a version on; 0 begins behind its snapshot (Cursus)."""
+        return await self.run(streams.read_events(topic, key, from_version))
+
+    async def stream_version(self, topic: str, key: bytes) -> int:
+        """The version of a stream's newest event; 0 where it has none (Cursus)."""
+        return await self.run(streams.stream_version(topic, key))
+
+    async def save_snapshot(self, topic: str, key: bytes, version: int, payload: bytes) -> None:
+        """Keeps a state of a stream behind the event of this version (Cursus)."""
+        await self.run(streams.save_snapshot(topic, key, version, payload))
+
+    async def read_snapshot(self, topic: str, key: bytes) -> Snapshot | None:
+        """The newest snapshot of a stream, or None (Cursus)."""
+        return await self.run(streams.read_snapshot(topic, key))
 
     async def aclose(self) -> None:
         """Closes the connection."""

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from dragoman.clients import stream as streams
 from dragoman.clients import task as tasks
 from dragoman.clients.appending import produce
 from dragoman.clients.connection import (
@@ -33,16 +34,19 @@ from dragoman.core.error import Failure
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from dragoman.clients.stream import Stream
     from dragoman.clients.task import Offset, Result, Task
     from dragoman.codecs.base import Speaker, Told
     from dragoman.core.batch import Record
     from dragoman.core.calls import (
+        EventAppended,
         Fetched,
         Followed,
         GroupJoined,
         Produced,
         Reply,
         Request,
+        Snapshot,
         TopicConfig,
         TopicDescription,
     )
@@ -270,6 +274,45 @@ class SyncClient:
     def poll(self, topic: str, group: str, *, records_max: int = tasks.RECORDS_MAX) -> Fetched:
         """Reads on in the next of the member's partitions, and commits what it read (Iggy)."""
         return self.run(tasks.poll(topic, group, records_max=records_max))
+
+    def append_event(
+        self,
+        topic: str,
+        key: bytes,
+        version: int,
+        value: bytes,
+        *,
+        event_type: str = "",
+        schema_version: int = 0,
+        metadata: str = "",
+    ) -> EventAppended:
+        """Appends an event to a stream if its version is the next (Cursus)."""
+        task = streams.append_event(
+            topic,
+            key,
+            version,
+            value,
+            event_type=event_type,
+            schema_version=schema_version,
+            metadata=metadata,
+        )
+        return self.run(task)
+
+    def read_events(self, topic: str, key: bytes, from_version: int = 0) -> Stream:
+        """A stream's events from a version on; 0 begins behind its snapshot (Cursus)."""
+        return self.run(streams.read_events(topic, key, from_version))
+
+    def stream_version(self, topic: str, key: bytes) -> int:
+        """The version of a stream's newest event; 0 where it has none (Cursus)."""
+        return self.run(streams.stream_version(topic, key))
+
+    def save_snapshot(self, topic: str, key: bytes, version: int, payload: bytes) -> None:
+        """Keeps a state of a stream behind the event of this version (Cursus)."""
+        self.run(streams.save_snapshot(topic, key, version, payload))
+
+    def read_snapshot(self, topic: str, key: bytes) -> Snapshot | None:
+        """The newest snapshot of a stream, or None (Cursus)."""
+        return self.run(streams.read_snapshot(topic, key))
 
     def close(self) -> None:
         """Closes the connection."""

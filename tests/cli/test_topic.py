@@ -133,3 +133,10 @@ def test_the_command_line_leads_to_it(wired: WiredServer) -> None:
     assert status == 0
     assert json.loads(out)["value"] == "a value"
     assert run("topic", "describe", "by-other-hand")[0] == 1
+
+
+def test_a_topic_of_streams_is_made_and_shown(wired: WiredServer, capfd: Any) -> None:
+    at = Where("cursus", port=wired.ports["cursus"])
+    assert topic.create("streams", partitions=2, event_sourcing=True, at=at) == 0
+    assert topic.describe("streams", at=at) == 0
+    assert all(row["event_sourcing"] for row in rows(capfd))
