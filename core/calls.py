@@ -17,39 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
-from dragoman.core.event import (
-    AppendEvent as AppendEvent,
-)
-from dragoman.core.event import (
-    EventAppended as EventAppended,
-)
-from dragoman.core.event import (
-    EventsRead as EventsRead,
-)
-from dragoman.core.event import (
-    ReadEvents as ReadEvents,
-)
-from dragoman.core.event import (
-    ReadSnapshot as ReadSnapshot,
-)
-from dragoman.core.event import (
-    ReadVersion as ReadVersion,
-)
-from dragoman.core.event import (
-    SaveSnapshot as SaveSnapshot,
-)
-from dragoman.core.event import (
-    Snapshot as Snapshot,
-)
-from dragoman.core.event import (
-    SnapshotRead as SnapshotRead,
-)
-from dragoman.core.event import (
-    SnapshotSaved as SnapshotSaved,
-)
-from dragoman.core.event import (
-    VersionRead as VersionRead,
-)
+from dragoman.core import event
 from dragoman.core.name import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
@@ -57,6 +25,18 @@ if TYPE_CHECKING:
 
     from dragoman.core.batch import RecordBatch
     from dragoman.core.error import Failure
+
+AppendEvent = event.AppendEvent
+EventAppended = event.EventAppended
+EventsRead = event.EventsRead
+ReadEvents = event.ReadEvents
+ReadSnapshot = event.ReadSnapshot
+ReadVersion = event.ReadVersion
+SaveSnapshot = event.SaveSnapshot
+Snapshot = event.Snapshot
+SnapshotRead = event.SnapshotRead
+SnapshotSaved = event.SnapshotSaved
+VersionRead = event.VersionRead
 
 Key = str | int
 """A namespace or topic: its name, or its number."""

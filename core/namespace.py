@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from dragoman.core import calls
 from dragoman.core.calls import (
     NamespaceCreated,
     NamespaceDeleted,
@@ -52,6 +53,17 @@ class Namespaces:
         self._describer = describer
         self._waiting = waiting
         self._on_dropped = on_dropped
+
+    @property
+    def handlers(self) -> dict[type, Callable[[Any, Client, Now], Outcome]]:
+        """What serves each of its requests."""
+        return {
+            calls.CreateNamespace: self.create,
+            calls.RenameNamespace: self.rename,
+            calls.DeleteNamespace: self.delete,
+            calls.ListNamespaces: self.list_all,
+            calls.DescribeNamespace: self.describe,
+        }
 
     def create(self, request: CreateNamespace, client: Client, now: Now) -> Outcome:
         """Makes a namespace; its number is checked before its name."""

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from dragoman.codecs.base import Asked, Facts
+from dragoman.codecs.cursus.codec import CursusCodec
+from dragoman.codecs.cursus.dialect import DIALECT
+from dragoman.codecs.rendering import RenderingCache
+from dragoman.core import calls
 from support.asked import refused
+from support.cursus import framed, unframed
+
+PARTITION = calls.PartitionDescription(0, 0, 0, 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -35,3 +43,38 @@ def test_a_command_that_cannot_be_served_is_refused_in_words(
     text: str | bytes, wording: str
 ) -> None:
     assert refused(text) == wording
+
+
+@pytest.mark.parametrize(
+    ("local", "advertised", "told"),
+    [
+        (("127.0.0.1", 9000), None, ("127.0.0.1", 9000)),
+        (("::ffff:10.0.0.7", 9000), None, ("10.0.0.7", 9000)),
+        (("::1", 9001), None, ("::1", 9001)),
+        (("0.0.0.0", 9000), ("broker.example", 19000), ("broker.example", 19000)),
+    ],
+)
+def test_clients_are_told_the_advertised_address_or_the_one_that_they_reached(
+    local: tuple[str, int], advertised: tuple[str, int] | None, told: tuple[str, int]
+) -> None:
+    facts = Facts(
+        limits=DIALECT.limits,
+        renderings=RenderingCache(),
+        local=local,
+        advertised=advertised,
+        options=DIALECT.options({}),
+    )
+    codec = CursusCodec(facts)
+    (found,) = codec.receive(framed("FIND_COORDINATOR group=g"))
+    assert isinstance(found, Asked)
+    assert found.request == calls.Answer(
+        f"OK coordinator_id=standalone host={told[0]} port={told[1]}"
+    )
+    topic = calls.TopicDescription("default", "t", 1, 0, calls.TopicConfig(), [PARTITION] * 2)
+    (metadata,) = codec.receive(framed("METADATA topic=t"))
+    assert isinstance(metadata, Asked)
+    sent = codec.send(metadata.tag, calls.TopicDescribed(topic))
+    address = f"{told[0]}:{told[1]}"
+    assert unframed(b"".join(sent.buffers)) == [
+        f"OK topic=t partitions=2 leaders={address},{address} epochs=0,0".encode()
+    ]

@@ -76,6 +76,12 @@ def test_a_code_partition_that_reads_like_a_digit_is_still_the_codes() -> None:
     assert asked(data).request.route == 0x00013031  # type: ignore[union-attr]
 
 
+def test_a_code_partition_is_the_documents_digit_where_both_are_the_same_bytes() -> None:
+    data = batch([message()], partition=0x00013000)
+    assert data == batch([message()], layout="document", partition=0)
+    assert asked(data).request.route == 0  # type: ignore[union-attr]
+
+
 def test_too_many_messages_are_refused_before_any_is_read() -> None:
     data = batch([])[:-4] + (100_001).to_bytes(4, "big")
     assert "100001 messages, 100000 are allowed" in refused(data)

@@ -243,3 +243,36 @@ def test_members_of_one_name_are_never_taken_for_each_other() -> None:
     assert len(members) == 300
     assert all(len(member) == len("c-0000") for member in members)
     assert b"generation=301 " in first.send(framed("JOIN_GROUP topic=t group=g member=d"))
+
+
+def test_a_large_message_that_begins_like_a_command_is_a_message_where_its_topic_exists() -> None:
+    talk = Conversation("cursus")
+    talk.send(framed("CREATE topic=t partitions=1"))
+    for text in (b"HELP " + bytes(300_000), b"COMMIT t g 0 5" + b" " * 300_000):
+        assert unframed(talk.send(framed(b"\0\1t" + text))) == [b"OK"]
+        assert unframed(talk.send(framed(b"\0\1u" + text))) != [b"OK"]
+    reader = talk.another("cursus")
+    found = unframed(reader.send(framed("CONSUME t 0 0")))
+    assert [body[:6] for body in found] == [b"HELP \0", b"COMMIT"]
+
+
+def test_a_large_command_in_the_envelope_of_a_topic_stays_a_command() -> None:
+    talk = Conversation("cursus")
+    talk.send(framed("CREATE topic=t partitions=1"))
+    for text in (b"CREATE u " + b"1" * 300_000, b"COMMIT topic=t " + b"x" * 300_000):
+        told = b"ERROR: command_too_long limit=262144"
+        assert unframed(talk.send(framed(b"\0\1t" + text))) == [told]
+
+
+def test_a_compressed_text_is_a_message_where_its_topic_exists() -> None:
+    talk = Conversation("cursus")
+    talk.send(framed("CREATE topic=t partitions=1"))
+    assert unframed(talk.send(framed(gzip.compress(b"\0\1tHELP me")))) == [b"OK"]
+    assert unframed(talk.send(framed("CONSUME t 0 0"))) == [b"HELP me"]
+
+
+def test_what_ends_a_connection_in_an_envelope_ends_it_once_it_is_heard() -> None:
+    talk = Conversation("cursus")
+    exit_in_t = framed(b"\0\1tEXIT")
+    assert unframed(talk.send(exit_in_t + framed("LIST"))) == [b"OK"]
+    assert talk.closed

@@ -18,6 +18,8 @@ def test_nothing_given_is_the_defaults() -> None:
 def test_what_is_given_stands() -> None:
     given = {
         "legacy_replies": True,
+        "reply_layout": "l3",
+        "empty_wait": "1s",
         "consume_style": "batch",
         "auto_create": 3,
         "compression": "snappy-block",
@@ -32,6 +34,10 @@ def test_what_is_given_stands() -> None:
     [
         ({"legacy": True}, "unknown option 'legacy'"),
         ({"legacy_replies": "yes"}, "legacy_replies is true or false"),
+        ({"reply_layout": "l2"}, "reply_layout is auto, l3 or l1, not 'l2'"),
+        ({"empty_wait": "2s"}, "empty_wait is a time of 0ms to 1s, not '2s'"),
+        ({"empty_wait": "soon"}, "empty_wait is a time"),
+        ({"empty_wait": 500}, "empty_wait is a time"),
         ({"consume_style": "rows"}, "frames or batch"),
         ({"auto_create": -1}, "auto_create"),
         ({"auto_create": True}, "auto_create"),
