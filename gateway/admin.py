@@ -82,7 +82,13 @@ class Admin:
             with trio.move_on_after(CLOSE_SECONDS_MAX):
                 await stream.aclose()
         except HandshakeRefused as error:
-            _log.info("handshake failed", peer=shown(address), reason=error.reason)
+            _log.info(
+                "handshake failed",
+                dialect="admin",
+                peer=shown(address),
+                reason=error.reason,
+                **({"looks_like": error.looks_like} if error.looks_like else {}),
+            )
         except Exception:
             _log.exception("fault", peer=shown(address))
         finally:
@@ -95,5 +101,7 @@ class Admin:
             return trio.SocketStream(trio.socket.from_stdlib_socket(accepted))
         stream = await shake_hands(accepted, self.tls, self._config.handshake_timeout_s)
         if subject := subject_of(stream):
-            _log.info("client certificate accepted", peer=shown(address), subject=subject)
+            _log.info(
+                "client certificate accepted", dialect="admin", peer=shown(address), subject=subject
+            )
         return stream
