@@ -42,3 +42,17 @@ def test_an_example_prints_its_records(port: int, number: int) -> None:
     assert done.stderr == ""
     expected = [["by hand", "one", "two"], ["three"]][number]
     assert not [value for value in expected if f"b'{value}'" not in done.stdout]
+
+
+def test_the_example_of_a_stream_prints_its_snapshot(port: int) -> None:
+    section = GUIDE.partition("## Streams of events\n")[2].partition("\n## ")[0]
+    (example,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", example.replace("9000", str(port))],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.stdout == "Snapshot(version=1, payload=b'{\"balance\": 100}') []\n"
