@@ -154,18 +154,8 @@ def _keys(keys: Vars, count: int) -> VarColumn:
 # ---------------------------------------------------------------- to the wire
 
 
-class _Common(NamedTuple):
-    """The columns that messages have in every layout."""
-
-    offset: IntsIn
-    seq_num: IntsIn
-    producer_id: Vars
-    key: Vars
-    epoch: IntsIn
-    payload: VarColumn
-
-
-def _common(batch: RecordBatch, offsets: IntsIn | None) -> _Common:
+def _common(batch: RecordBatch) -> tuple[IntsIn, Vars, Vars, IntsIn]:
+    """The columns that messages have in every layout: sequences, producers, keys and epochs."""
     seq_num: IntsIn = 0
     if batch.sequences is not None:
         seq_num = batch.sequences
@@ -174,14 +164,7 @@ def _common(batch: RecordBatch, offsets: IntsIn | None) -> _Common:
     epoch: IntsIn = batch.producer_epoch or 0
     if batch.epochs is not None:
         epoch = batch.epochs
-    return _Common(
-        _offsets(batch) if offsets is None else offsets,
-        seq_num,
-        _producer_column(batch),
-        _key_column(batch),
-        epoch,
-        batch.values,
-    )
+    return seq_num, _producer_column(batch), _key_column(batch), epoch
 
 
 def render(batch: RecordBatch, *, offsets: IntsIn | None = None) -> Rendering:
@@ -190,17 +173,20 @@ def render(batch: RecordBatch, *, offsets: IntsIn | None = None) -> Rendering:
     Args:
         offsets: What to show as offsets; the batch's own where it is missing.
     """
-    common = _common(batch, offsets)
+    seq_num, producer, key, epoch = _common(batch)
+    payload = batch.values
+    if offsets is None:
+        offsets = _offsets(batch)
     events, inexact = _events(batch) if batch.headers is not None else (NO_EVENTS, 0)
-    inexact += _unsaid(batch, common.key)
+    inexact += _unsaid(batch, key)
     if batch.count == 1:
         data = cursus_l3.encode_one(
-            offset=_first(common.offset),
-            seq_num=_first(common.seq_num),
-            producer_id=_only(common.producer_id),
-            key=_only(common.key),
-            epoch=_first(common.epoch),
-            payload=common.payload[0] or b"",
+            offset=_first(offsets),
+            seq_num=_first(seq_num),
+            producer_id=_only(producer),
+            key=_only(key),
+            epoch=_first(epoch),
+            payload=payload[0] or b"",
             event_type=_only(events.event_type),
             schema_version=_first(events.schema_version),
             aggregate_version=_first(events.aggregate_version),
@@ -209,12 +195,12 @@ def render(batch: RecordBatch, *, offsets: IntsIn | None = None) -> Rendering:
         return Rendering(data, None, len(data), inexact)
     rendering = cursus_l3.encode_records(
         batch.count,
-        offset=common.offset,
-        seq_num=common.seq_num,
-        producer_id=common.producer_id,
-        key=common.key,
-        epoch=common.epoch,
-        payload=common.payload,
+        offset=offsets,
+        seq_num=seq_num,
+        producer_id=producer,
+        key=key,
+        epoch=epoch,
+        payload=payload,
         event_type=events.event_type,
         schema_version=events.schema_version,
         aggregate_version=events.aggregate_version,
@@ -226,18 +212,18 @@ def render(batch: RecordBatch, *, offsets: IntsIn | None = None) -> Rendering:
 
 def render_l1(batch: RecordBatch) -> Rendering:
     """Every record of a batch as an L1 message, which has no event fields."""
-    common = _common(batch, None)
-    inexact = _unsaid(batch, common.key)
+    seq_num, producer, key, epoch = _common(batch)
+    inexact = _unsaid(batch, key)
     if batch.headers is not None:
         inexact += sum([bool(raw) for raw in batch.headers])
     rendering = cursus_l1.encode_records(
         batch.count,
-        offset=common.offset,
-        seq_num=common.seq_num,
-        producer_id=common.producer_id,
-        key=common.key,
-        epoch=common.epoch,
-        payload=common.payload,
+        offset=_offsets(batch),
+        seq_num=seq_num,
+        producer_id=producer,
+        key=key,
+        epoch=epoch,
+        payload=batch.values,
     )
     rendering.inexact = inexact
     return rendering

@@ -152,3 +152,19 @@ def test_more_unlike_events_than_are_remembered_are_all_kept() -> None:
     record_batch = stored(messages)
     record_batch.place(base_offset=0, timestamp_us=1, log_epoch=0)
     assert [row["event_type"] for row in shown(record_batch)] == [b"%d" % n for n in range(count)]
+
+
+def test_l1_has_all_but_the_event_fields_and_counts_who_had_some() -> None:
+    dice = random.Random("cursus l1")
+    for _ in range(100):
+        messages = random_messages(dice)
+        if not messages:
+            continue
+        record_batch = stored(messages)
+        record_batch.place(base_offset=3, timestamp_us=1, log_epoch=0)
+        rendering = columns.render_l1(record_batch)
+        expected = [row | {"offset": 3 + index} for index, row in enumerate(messages)]
+        assert batch(expected, layout="l1").endswith(rendering.data)
+        assert rendering.end(len(messages)) == len(rendering.data)
+        events = ("event_type", "schema_version", "aggregate_version", "metadata")
+        assert rendering.inexact == sum([any(row[name] for name in events) for row in messages])

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from dragoman.codecs.cursus import reply
 from dragoman.codecs.cursus.translate import Style, Tag
-from dragoman.codecs.cursus.wire import BATCH_L3
+from dragoman.codecs.cursus.wire import BATCH_L1, BATCH_L3
 from dragoman.codecs.rendering import RenderingCache
 from dragoman.core.batch import Origin, RecordBatch
-from dragoman.core.calls import BatchSlice
+from dragoman.core.calls import BatchSlice, Fetched
 from dragoman.core.column import VarColumn
 from support.cursus import unframed
 
@@ -83,6 +83,32 @@ def test_the_documents_layout_shares_the_rendering() -> None:
     document = reply.batch_frames(slices, document_tag, renderings, only_first=True)
     assert document[1] is code[1]
     assert bytes(document[0])[9:12] == b"\0\x013"
+
+
+def test_l1_has_a_rendering_of_its_own() -> None:
+    made = record_batch(2)
+    renderings = RenderingCache()
+    slices = [BatchSlice(made, 0, 2)]
+    tag = Tag("CONSUME", "t", 3, style=Style.L1)
+    (body,) = unframed(b"".join(reply.batch_frames(slices, tag, renderings, only_first=True)))
+    assert [row.offset for row in BATCH_L1.parse(body).messages] == [0, 1]
+    assert renderings.get(made, reply.RENDERING_L1) is not None
+    assert renderings.get(made, reply.RENDERING) is None
+
+
+def test_topics_of_a_pattern_are_one_frame_or_one_each() -> None:
+    parts = [
+        Fetched(namespace, "t", 3, [BatchSlice(record_batch(2), 0, 2)], 0, 2, 2, 0)
+        for namespace in ("default", "n")
+    ]
+    tag = Tag("CONSUME", "*", 3)
+    together = reply.matching_frames(parts, tag, RenderingCache(), apart=False)
+    (body,) = unframed(b"".join(together))
+    assert BATCH_L3.parse(body).topic == b"*"
+    assert offsets([body]) == [[0, 1, 0, 1]]
+    apart = unframed(b"".join(reply.matching_frames(parts, tag, RenderingCache(), apart=True)))
+    assert [BATCH_L3.parse(body).topic for body in apart] == [b"t", b"n/t"]
+    assert offsets(apart) == [[0, 1], [0, 1]]
 
 
 def test_payload_frames_have_the_payload_alone() -> None:
