@@ -53,6 +53,9 @@ if TYPE_CHECKING:
 
     OfStream = AppendEvent | ReadEvents | ReadVersion | SaveSnapshot | ReadSnapshot
 
+HELD_BYTES_MAX = 64 * 1024 * 1024
+"""What may wait to be written, of all requests together, while indexes are built."""
+
 _TRIES = 3
 """How often two indexes are asked for that push each other out of memory."""
 
@@ -89,6 +92,7 @@ class Eventing:
         self._cache = IndexCache(options.event_index_bytes_max)
         self._jobs = Jobs(reader, waiting, revealed_by_refusal)
         self._loader = IndexLoader(store, self._cache, self._jobs)
+        self._held_bytes = 0
         self.sequence = 0
         self.appended = 0
         self.conflicts = 0
@@ -132,9 +136,7 @@ class Eventing:
 
     def _append(self, request: AppendEvent) -> Served:
         partition = self._partition(request)
-        self._check_writable(partition)
-        current = yield from self._version(partition, request.key)
-        self._check_writable(partition)
+        current = yield from self._version_for(partition, request.key, request.batch.nbytes)
         if request.version != current + 1:
             self.conflicts += 1
             self.sequence = max(self.sequence, self._revealed(partition))
@@ -196,13 +198,24 @@ class Eventing:
             "event_index_bytes_max is too small for a partition's streams and their snapshots",
         )
 
+    def _version_for(self, partition: Partition, key: bytes, nbytes: int) -> Steps[int]:
+        """The same for who writes so many bytes, which wait while an index is built."""
+        self._check_writable(partition)
+        if self._held_bytes and self._held_bytes + nbytes > HELD_BYTES_MAX:
+            raise EngineError(ErrorCode.OVERLOADED, "too much waits for an index of streams")
+        self._held_bytes += nbytes
+        try:
+            current = yield from self._version(partition, key)
+        finally:
+            self._held_bytes -= nbytes
+        self._check_writable(partition)
+        return current
+
     # ------------------------------------------------------------ snapshots
 
     def _save_snapshot(self, request: SaveSnapshot) -> Served:
         partition = self._partition(request)
-        self._check_writable(partition)
-        current = yield from self._version(partition, request.key)
-        self._check_writable(partition)
+        current = yield from self._version_for(partition, request.key, len(request.payload))
         if request.version > current:
             self.sequence = max(self.sequence, self._revealed(partition))
             raise EngineError(

@@ -9,6 +9,7 @@ from dragoman.core.calls import DeleteTopic, EventAppended, Produce, VersionRead
 from dragoman.core.error import ErrorCode, Failure
 from dragoman.core.event_load import RECORDS_HERE_MAX
 from dragoman.core.memory import MemoryStore
+from dragoman.core.outcome import Client
 from support.streams import TOPIC, Streams, published
 
 K, J = b"k", b"j"
@@ -19,6 +20,12 @@ def cold(log: Streams, **options: int) -> Streams:
     again = log.restarted(**options)
     again.store.blocking_reads = True
     return again
+
+
+def conflict(reply: object) -> dict[str, int | str]:
+    refused = failure(reply)
+    assert refused.code is ErrorCode.VERSION_CONFLICT
+    return refused.facts
 
 
 def failure(reply: object) -> Failure:
@@ -162,3 +169,52 @@ def test_a_store_that_fails_during_the_reading_is_told() -> None:
     asked = log.begin(K, 2)
     log.flush(OSError("gone"))
     assert failure(asked.reply).code is ErrorCode.STORAGE_FAILED
+
+
+# ---------------------------------------------------------------- who waits
+
+
+def test_who_leaves_while_an_index_is_built_is_forgotten() -> None:
+    log = Streams()
+    log.add(K, 1)
+    log = Streams(store=log.store.restarted(), create=False)
+    log.store.blocking_reads = True
+    gone, stays = Client(7, "test"), Client(8, "test")
+    left = log.hand(log.request(calls.ReadVersion, K), gone)
+    asked = log.hand(log.request(calls.ReadVersion, K), stays)
+    log.engine.disconnected(gone, log.now)
+    log.work()
+    assert (left.ready, asked.reply) == (False, VersionRead(1))
+
+
+def test_requests_on_a_partition_wait_for_one_reading_and_go_on_in_order() -> None:
+    log = Streams()
+    log.add(K, 1)
+    log = log.restarted()
+    log.store.blocking_reads = True
+    begun = [log.begin(K, version) for version in (2, 3, 3)]
+    assert log.work() == 1
+    log.flush()
+    *appended, refused = [outcome.reply for outcome in begun]
+    assert appended == [EventAppended(2, 1, 0), EventAppended(3, 2, 0)]
+    assert conflict(refused) == {"current": 3, "requested": 3}
+    assert log.statistics["event_indexes_built"] == 1
+
+
+def test_so_much_may_wait_to_be_written() -> None:
+    log = Streams()
+    log.add(K, 1)
+    log = log.restarted()
+    log.store.blocking_reads = True
+    large = bytes(24 * 1024 * 1024)
+    gone = Client(7, "test")
+    begun = [log.hand(log.adding(K, version, large), gone) for version in (2, 3)]
+    refused = log.hand(log.adding(K, 4, large))
+    assert isinstance(refused.reply, Failure)
+    assert refused.reply.code is ErrorCode.OVERLOADED
+    log.engine.disconnected(gone, log.now)
+    last = log.hand(log.adding(K, 2, large))
+    log.work()
+    log.flush()
+    assert not any(outcome.ready for outcome in begun)
+    assert last.reply == EventAppended(2, 1, 0)
