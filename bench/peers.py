@@ -1,8 +1,6 @@
-"""Peers for the same minute: Redis streams that sync before they answer, and a Cursus broker.
+"""A peer for the same minute: Redis streams that sync before they answer.
 
-Both are optional: `redis-server` where it is on the PATH, and a Cursus broker of December 2025
-where `--cursus-broker PATH` names its binary. That broker knows neither the idempotent byte nor the
-event fields, listens on port 9000 of every interface, and does not sync before it answers.
+It is optional: `redis-server` where it is on the PATH.
 """
 
 from __future__ import annotations
@@ -10,15 +8,13 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import struct
 import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from load import Connection, Load, Result, cursus_reply, timed, values
+from load import Connection, Load, Result, timed, values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,63 +68,6 @@ def redis_acks(load: Load) -> Result:
             for _ in range(load.connections)
         ],
     )
-
-
-CURSUS_PORT = 9000
-_U32 = struct.Struct(">I").pack
-
-
-@contextmanager
-def cursus_broker(binary: str | None, cpu: int) -> Iterator[bool]:
-    """That broker with its data in a directory of its own; False where none is named."""
-    if binary is None:
-        yield False
-        return
-    with tempfile.TemporaryDirectory() as directory:
-        process = subprocess.Popen(
-            [str(Path(binary).absolute())],
-            cwd=directory,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),
-        )
-        try:
-            wait_until_open(CURSUS_PORT)
-            with socket.create_connection(("127.0.0.1", CURSUS_PORT), 5) as sock:
-                command = b"\x00\x05adminCREATE topic=bench partitions=4"
-                sock.sendall(_U32(len(command)) + command)
-                sock.recv(4096)
-            yield True
-        finally:
-            process.terminate()
-            process.wait()
-
-
-def cursus_batch(load: Load, partition: int, producer: bytes, first: int) -> bytes:
-    """One frame of the load's batch in that broker's layout, its sequences beginning at `first`."""
-    records = values(load)
-    parts = [b"\xba\x7c\x00\x05bench", struct.pack(">iB1s", partition, 1, b"1")]
-    parts.append(struct.pack(">QQI", first, first + len(records) - 1, len(records)))
-    for sequence, value in enumerate(records, first):
-        parts.append(struct.pack(">QQH", 0, sequence, len(producer)))
-        parts.append(producer)
-        parts.append(struct.pack(">HqI", 0, 1, len(value)))
-        parts.append(value)
-    body = b"".join(parts)
-    return _U32(len(body)) + body
-
-
-def cursus_acks(load: Load) -> Result:
-    """Batches of that broker; it drops a repeated sequence, so every request is another one."""
-    connections = []
-    for number in range(load.connections):
-        count = max(60_000 // load.batch, 600) // load.connections
-        producer = b"bench-%d-%d" % (load.batch, number)
-        requests = [
-            cursus_batch(load, number % 4, producer, 1 + load.batch * turn) for turn in range(count)
-        ]
-        connections.append(Connection(CURSUS_PORT, requests, load.batch, cursus_reply))
-    return timed(load, connections)
 
 
 def wait_until_open(port: int) -> None:

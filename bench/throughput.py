@@ -22,9 +22,10 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import cursus_peer
 from ceilings import echoes_per_s, syncs_per_s
 from load import Load, Result
-from peers import CURSUS_PORT, cursus_acks, cursus_broker, redis_acks, redis_server
+from peers import redis_acks, redis_server
 
 from dragoman.codecs.registry import BUILT_IN
 
@@ -154,40 +155,64 @@ class Bench:
                         )
         print()
 
-    def peers(self, connections: list[int], broker: str | None) -> None:
-        """The same of a Redis that syncs and of a Cursus broker that does not."""
-        print("## peers, produce 100 B\n")
-        print("| peer | batch | conns | requests/s | records/s | p50 ms | p99 ms |")
-        print("|---|---|---|---|---|---|---|", flush=True)
-        shapes = [*((count, 1) for count in connections), (1, 1000), (4, 1000)]
+    def redis(self, connections: list[int]) -> None:
+        """The same of a Redis that syncs."""
+        print("## Redis streams, appendfsync always, produce 100 B\n")
         with redis_server(SERVER_CPU) as port:
             if port is None:
-                print("| Redis: left out, no redis-server on the PATH |||||||")
-            else:
-                for count, batch in shapes:
-                    load = Load("redis", "produce", port, batch=batch, connections=count)
-                    self._peer("Redis streams, appendfsync always", load, redis_acks)
-        with cursus_broker(broker, SERVER_CPU) as running:
-            if not running:
-                print("| Cursus broker: left out, --cursus-broker names none |||||||")
-            else:
-                for count, batch in shapes:
-                    load = Load("cursus", "produce", CURSUS_PORT, batch=batch, connections=count)
-                    self._peer("Cursus broker, no sync", load, cursus_acks)
+                print("Left out: no redis-server on the PATH.\n")
+                return
+            print("| batch | conns | requests/s | records/s | p50 ms | p99 ms |")
+            print("|---|---|---|---|---|---|", flush=True)
+            for count, batch in [*((count, 1) for count in connections), (1, 1000), (4, 1000)]:
+                load = Load("redis", "produce", port, batch=batch, connections=count)
+                r = self._beside(load, redis_acks)
+                print(
+                    f"| {load.batch:,} | {load.connections} | {r.requests_per_s:,.0f} "
+                    f"| {r.records_per_s:,.0f} | {r.p50_ms:.3f} | {r.p99_ms:.2f} |",
+                    flush=True,
+                )
         print()
 
-    def _peer(self, name: str, load: Load, run: Callable[[Load], Result]) -> None:
+    def cursus(self, broker: str | None) -> None:
+        """Cursus of ours, durable and not, beside a broker that does not sync: row by row."""
+        print("## Cursus beside its broker of December 2025, 100 B\n")
+        if broker is None:
+            print("Left out: --cursus-broker names none.\n")
+            return
+        print("| op | batch | conns | ours, fsync | ours, os | broker, no sync | ", end="")
+        print("p50 ms ours, fsync | ours, os | broker |")
+        print(f"|{9 * '---|'}", flush=True)
+        shapes = [(op, batch, 1) for op in ("produce", "consume") for batch in (1, 100, 1000)]
+        shapes[3:3] = [("produce", 1, 64), ("produce", 100, 4), ("produce", 1000, 4)]
+        with (
+            server("fsync") as durable,
+            server("os") as quick,
+            cursus_peer.cursus_broker(broker, SERVER_CPU),
+        ):
+            for op, batch, connections in shapes:
+                shape = {"batch": batch, "connections": connections}
+                mine = {"dialect": "cursus", "op": "fetch" if op == "consume" else op, **shape}
+                load = Load("cursus", op, cursus_peer.PORT, **shape)
+                theirs = cursus_peer.consume if op == "consume" else cursus_peer.produce
+                results = (
+                    self.run(durable, **mine),
+                    self.run(quick, **mine),
+                    self._beside(load, theirs),
+                )
+                rates = " | ".join(f"{r.records_per_s:,.0f}" for r in results)
+                waits = " | ".join(f"{r.p50_ms:.3f}" for r in results)
+                print(f"| {op} | {batch:,} | {connections} | {rates} | {waits} |", flush=True)
+        print()
+
+    def _beside(self, load: Load, run: Callable[[Load], Result]) -> Result:
+        """The median of a peer's rounds, the load where it would run for ours."""
         mine = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {load_cpu(load.connections, load.batch)})
         try:
-            r = median([run(replace(load, seconds=self.seconds)) for _ in range(self.rounds)])
+            return median([run(replace(load, seconds=self.seconds)) for _ in range(self.rounds)])
         finally:
             os.sched_setaffinity(0, mine)
-        print(
-            f"| {name} | {load.batch:,} | {load.connections} | {r.requests_per_s:,.0f} "
-            f"| {r.records_per_s:,.0f} | {r.p50_ms:.3f} | {r.p99_ms:.2f} |",
-            flush=True,
-        )
 
 
 def shapes(*, quick: bool, op: str) -> list[dict[str, object]]:
@@ -242,7 +267,7 @@ def main() -> None:
     parser.add_argument("--dialect", action="append", choices=BUILT_IN)
     parser.add_argument("--seconds", type=float, default=0.4)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", choices=("produce", "fetch", "cold", "acks", "peers"))
+    parser.add_argument("--only", choices=("produce", "fetch", "cold", "acks", "redis", "cursus"))
     parser.add_argument("--cursus-broker", metavar="PATH", help="a broker binary to compare with")
     asked = parser.parse_args()
     dialects = asked.dialect or list(BUILT_IN)
@@ -256,8 +281,10 @@ def main() -> None:
     connections = [1, 64] if asked.quick else [1, 4, 64, 256]
     if asked.only in (None, "acks"):
         bench.acks(dialects, connections)
-    if asked.only in (None, "peers"):
-        bench.peers(connections, asked.cursus_broker)
+    if asked.only in (None, "redis"):
+        bench.redis(connections)
+    if asked.only in (None, "cursus"):
+        bench.cursus(asked.cursus_broker)
 
 
 if __name__ == "__main__":
