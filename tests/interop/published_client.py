@@ -24,7 +24,7 @@ KEYS = 10
 def produce(client: Path, server: Server, topic: str, **asked: Any) -> None:
     """Has the client send its records, all of which must be acknowledged."""
     usual = {"acks": "1", "keys": 0, "face": "sync", "prefix": "value-", "count": RECORDS}
-    asked = {**usual, "idempotent": False, **asked}
+    asked = {**usual, "idempotent": False, "compression": "none", **asked}
     port = server.ports["cursus"]
     steps = drive(client, PRODUCE, port=port, topic=topic, partitions=PARTITIONS, **asked)
     told = {step["step"]: step.get("count") for step in steps}

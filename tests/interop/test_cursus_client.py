@@ -61,6 +61,15 @@ def test_an_idempotent_client_is_taken_at_its_word(client: Path, server: Server,
     check_whole(read_all(server, "rustlog", topic), "value-", RECORDS)
 
 
+@pytest.mark.parametrize("face", FACES)
+def test_batches_that_the_client_compresses_are_kept_as_any(
+    client: Path, server: Server, face: str
+) -> None:
+    topic = f"{client.parents[1].name}{face}-gzip"
+    produce(client, server, topic, face=face, compression="gzip", keys=KEYS)
+    check_whole(read_all(server, "iggy", topic), "value-", RECORDS)
+
+
 def test_the_clients_key_decides_the_partition(client: Path, server: Server) -> None:
     topic = f"{client.parents[1].name}-by-key"
     produce(client, server, topic, keys=KEYS)

@@ -17,7 +17,7 @@ from dragoman.core import calls
 from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.calls import IfExists, TopicConfig
 from dragoman.core.column import VarColumn
-from dragoman.core.event_field import Event, event_headers
+from dragoman.core.events.field import Event, event_headers
 from interop.topic_reading import OTHERS, PARTITIONS, read_all
 from support.environment import Driver, drive
 from support.server import Server

@@ -206,6 +206,20 @@ def test_the_consumer_reads_what_any_dialect_wrote_and_goes_on_where_it_committe
     check_heard([second], ["later-"], 90)
 
 
+def test_the_java_client_that_streams_again_on_its_connection_hears_nothing_twice(
+    server: Server, topic: str
+) -> None:
+    JavaProducer(place(server), topic, PARTITIONS).__exit__()
+    with JavaConsumer(place(server), topic, "readers", streaming=True) as consumer:
+        write(server, "rustlog", topic, [b"before-%d" % n for n in range(RECORDS)])
+        play([consumer], lambda: len(consumer.heard) >= RECORDS)
+        for partition in consumer.positions:
+            consumer.stream(partition)
+        write(server, "v1", topic, [b"after-%d" % n for n in range(RECORDS)])
+        play([consumer], lambda: len(consumer.heard) >= 2 * RECORDS)
+    check_heard([consumer], ["before-", "after-"], RECORDS)
+
+
 def test_clients_before_july_2026_read_bare_numbers(older_server: Server, topic: str) -> None:
     with GoProducer(place(older_server), topic, PARTITIONS, older=True) as producer:
         for partition, values in batches():

@@ -2,7 +2,7 @@
 
 Run by an environment that holds one version of that client. The only argument is a JSON object:
 port, topic, partitions, acks, count, keys (how many different ones; 0 for none), face, prefix,
-idempotent.
+idempotent, compression.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ config = ProducerConfig(
     partitions=asked["partitions"],
     acks=Acks(asked["acks"]),
     idempotent=asked["idempotent"],
+    compression_type=asked["compression"],
     linger_ms=5,
     batch_size=100,
 )
