@@ -11,7 +11,7 @@ from dragoman.clients.task import one
 from dragoman.core import calls
 from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.column import VarColumn
-from dragoman.core.event_field import Event, event_headers, event_of
+from dragoman.core.events.field import Event, event_headers, event_of
 from dragoman.core.name import split_flat
 from dragoman.core.route import fnv1a_64
 

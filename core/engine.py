@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 from dragoman.core import calls
 from dragoman.core.clock import Now
 from dragoman.core.compacting import Compacting
-from dragoman.core.coordinator import Coordinator
 from dragoman.core.describe import Describer
 from dragoman.core.directory import Directory
 from dragoman.core.error import EngineError
-from dragoman.core.eventing import Eventing
+from dragoman.core.events.eventing import Eventing
+from dragoman.core.events.job import Job
 from dragoman.core.fetch import Fetching
 from dragoman.core.follow import Following
-from dragoman.core.group_admin import GroupAdmin
-from dragoman.core.groups import Groups
-from dragoman.core.job import Job
+from dragoman.core.groups.admin import GroupAdmin
+from dragoman.core.groups.coordinator import Coordinator
+from dragoman.core.groups.groups import Groups
 from dragoman.core.lag import Lags, lags_of
 from dragoman.core.matching import Gathering, Matching
 from dragoman.core.namespace import Namespaces

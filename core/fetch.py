@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dragoman.core.batch import RecordBatch
     from dragoman.core.calls import BatchSlice, Fetch
     from dragoman.core.clock import Now
-    from dragoman.core.coordinator import Coordinator, Turn
     from dragoman.core.directory import Directory
+    from dragoman.core.groups.coordinator import Coordinator, Turn
     from dragoman.core.offset import Offsets
     from dragoman.core.options import EngineOptions
     from dragoman.core.outcome import Client

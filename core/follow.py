@@ -1,6 +1,6 @@
 """Follow: one partition's records pushed as they become visible.
 
-A Follow of what a group's member is assigned is made of several of these (`core.subscribe`).
+A Follow of what a group's member is assigned is made of several of these (`core.groups.subscribe`).
 
 Nothing is queued here: the session pulls when it has room, and is told again only after a pull came
 back empty. A slow reader therefore costs its position and no memory.
@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.calls import ASSIGNED, Followed
 from dragoman.core.error import EngineError, ErrorCode, Failure
+from dragoman.core.groups.subscribe import Subscribing, Subscription
 from dragoman.core.outcome import Outcome
 from dragoman.core.reader import Read
-from dragoman.core.subscribe import Subscribing, Subscription
 from dragoman.core.waiting import Deadlines, dropped_failure
 
 if TYPE_CHECKING:
     from dragoman.core.batch import RecordBatch
     from dragoman.core.calls import Follow
     from dragoman.core.clock import Now
-    from dragoman.core.coordinator import Coordinator
     from dragoman.core.directory import Directory
-    from dragoman.core.group import Group
-    from dragoman.core.groups import Groups
+    from dragoman.core.groups.coordinator import Coordinator
+    from dragoman.core.groups.group import Group
+    from dragoman.core.groups.groups import Groups
     from dragoman.core.offset import Offsets
     from dragoman.core.outcome import Client
     from dragoman.core.partition import Partition

@@ -16,8 +16,8 @@ from dragoman.core.name import NAME_BYTES_MAX
 if TYPE_CHECKING:
     from dragoman.core.calls import CommitOffset, FetchOffset
     from dragoman.core.clock import Now
-    from dragoman.core.coordinator import Coordinator
     from dragoman.core.directory import Directory
+    from dragoman.core.groups.coordinator import Coordinator
     from dragoman.core.options import EngineOptions
     from dragoman.core.outcome import Client, Outcome
     from dragoman.core.partition import Partition, Topic

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dragoman.core.catalog import NamespaceState, PartitionState, TopicState
-    from dragoman.core.event_index import Index
+    from dragoman.core.events.index import Index
     from dragoman.core.outcome import Outcome
     from dragoman.core.replica import Replication
 

@@ -15,9 +15,9 @@ from dragoman.core.calls import (
 from dragoman.core.change import TopicDropped, TopicPut
 from dragoman.core.describe import config_at_rest, revealed_by
 from dragoman.core.error import EngineError, ErrorCode
+from dragoman.core.events.snapshot_topic import find_snapshots, snapshot_name
 from dragoman.core.name import checked_name
 from dragoman.core.number import TOPIC_NUMBER_MAX, next_number
-from dragoman.core.snapshot_topic import find_snapshots, snapshot_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

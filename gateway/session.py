@@ -20,7 +20,7 @@ import structlog
 from dragoman.codecs.base import Asked, HungUp, IfTopic, Offload, Refused, foreign_protocol
 from dragoman.core.calls import Fetch, FetchMatching, Follow, Produce, ProduceMany
 from dragoman.core.error import Failure
-from dragoman.core.event import AppendEvent
+from dragoman.core.event import AppendEvent, ReadEvents, ReadSnapshot
 from dragoman.core.outcome import Outcome
 from dragoman.gateway.carrier import NOBODY
 from dragoman.gateway.following import Following
@@ -45,7 +45,7 @@ REPLY_BYTES_KEPT = REPLY_BYTES_WAITING_MAX // 2
 reads what it did not ask to be told is still heard."""
 HEARING_NS_MAX = 5_000_000
 """How long a connection is heard at a time; what it asked beyond that waits for its next turn."""
-_READS = frozenset({Fetch, FetchMatching, Follow})
+_READS = frozenset({Fetch, FetchMatching, Follow, ReadEvents, ReadSnapshot})
 """Requests whose answer depends on what is visible when they are served."""
 _WRITES = frozenset({Produce, ProduceMany, AppendEvent})
 """Requests that bring records."""

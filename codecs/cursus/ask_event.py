@@ -18,7 +18,7 @@ from dragoman.codecs.cursus.ask_write import KEY_BYTES_MAX
 from dragoman.codecs.cursus.publish import one_record
 from dragoman.core import calls
 from dragoman.core.column import VarColumn
-from dragoman.core.event_field import FIELD_BYTES_MAX, Event, event_headers
+from dragoman.core.events.field import FIELD_BYTES_MAX, Event, event_headers
 from dragoman.core.route import fnv1a_64
 
 if TYPE_CHECKING:

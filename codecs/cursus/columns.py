@@ -15,7 +15,7 @@ from dragoman.codecs.kernels import cursus_l1, cursus_l3
 from dragoman.codecs.rendering import Rendering
 from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.column import VarColumn
-from dragoman.core.event_field import (
+from dragoman.core.events.field import (
     FIELD_BYTES_MAX,
     NO_EVENT,
     Event,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dragoman.codecs.base import Unsayable
 from dragoman.codecs.cursus.sentence import command, topic_of
 from dragoman.core import calls
-from dragoman.core.event_field import NO_EVENT, event_of
+from dragoman.core.events.field import NO_EVENT, event_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

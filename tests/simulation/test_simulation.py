@@ -18,12 +18,12 @@ from dragoman.core.batch import RecordBatch
 from dragoman.core.calls import OffsetKind
 from dragoman.core.change import OffsetPut, Trimmed
 from dragoman.core.compact import Latest
-from dragoman.core.coordinator import Coordinator
 from dragoman.core.directory import Directory
 from dragoman.core.engine import Engine
 from dragoman.core.fetch import Fetching
 from dragoman.core.follow import Following
-from dragoman.core.group import Group
+from dragoman.core.groups.coordinator import Coordinator
+from dragoman.core.groups.group import Group
 from dragoman.core.idempotence import Idempotence
 from dragoman.core.outcome import Outcome
 from dragoman.core.produce import Producing

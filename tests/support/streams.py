@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.core import calls
 from dragoman.core.calls import BatchSlice, CreateTopic, TopicConfig
-from dragoman.core.event_field import event_of, version_header
+from dragoman.core.events.field import event_of, version_header
 from dragoman.core.route import fnv1a_64
 from support.log import Log, batch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.core import calls
-from dragoman.core.event_field import Event, event_of
+from dragoman.core.events.field import Event, event_of
 from dragoman.core.route import fnv1a_64
 from support.asked import asked
 from support.conversation import Conversation

@@ -13,7 +13,7 @@ from dragoman.core import calls
 from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.column import VarColumn
 from dragoman.core.error import ErrorCode
-from dragoman.core.event_field import Event, event_headers, event_of
+from dragoman.core.events.field import Event, event_headers, event_of
 from support.conversation import Conversation
 
 K = b"k1"

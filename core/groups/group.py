@@ -2,7 +2,7 @@
 
 `TABLE` is the specification: for every event and for every way in which a group can stand to the
 member that the event is about, what the group does and how it stands afterwards, or why the event
-is refused. `core.coordinator` looks its requests up there; a test walks every pair.
+is refused. `core.groups.coordinator` looks its requests up there; a test walks every pair.
 
 A group deals its partitions at once, without waiting for members to come together: a change of
 membership, assignor or partition count is one generation more, and who asks with an older one is
@@ -14,10 +14,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from dragoman.core.assignor import shares
 from dragoman.core.calls import Assignor, MemberDescription
 from dragoman.core.change import GroupPut
 from dragoman.core.error import ErrorCode
+from dragoman.core.groups.assignor import shares
 
 if TYPE_CHECKING:
     from dragoman.core.catalog import GroupState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.core.calls import DeleteTopic, Produce
 from dragoman.core.error import ErrorCode
-from dragoman.core.event_index import EVENT_BYTES, STREAM_BYTES
+from dragoman.core.events.index import EVENT_BYTES, STREAM_BYTES
 from support.streams import TOPIC, Streams, published
 
 STREAM = STREAM_BYTES + 1

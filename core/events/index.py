@@ -1,8 +1,8 @@
 """Where the events and the snapshots of each stream lie: an index of one partition, in memory.
 
-An index says what reading the partition from its log start to its end says, never more: it is built
-by such a reading (`core.event_load`) and kept up by what is appended. It can be dropped at any time
-and is not at rest anywhere.
+An index says what reading the partition from its log start to its end says, never more: it is
+built by such a reading (`core.events.load`) and kept up by what is appended. It can be dropped at
+any time and is not at rest anywhere.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bisect import bisect_left
 from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
-from dragoman.core.event_field import version_of
+from dragoman.core.events.field import version_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

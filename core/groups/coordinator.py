@@ -1,7 +1,7 @@
 """Serves the requests of consumer groups, for members of all dialects alike.
 
-What a group does with each is looked up in `core.group.TABLE`. A reply that tells of a change waits
-until the change is durable, and so does one that only shows the current generation.
+What a group does with each is looked up in `core.groups.group.TABLE`. A reply that tells of a
+change waits until the change is durable, and so does one that only shows the current generation.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dragoman.core.calls import (
     HeartbeatAccepted,
 )
 from dragoman.core.error import EngineError, ErrorCode
-from dragoman.core.group import GENERATIONS, Effect, Event, Group, Member
+from dragoman.core.groups.group import GENERATIONS, Effect, Event, Group, Member
+from dragoman.core.groups.place import find, not_owner, rule
 from dragoman.core.name import checked_name
 from dragoman.core.offset import checked_group
-from dragoman.core.place import find, not_owner, rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     )
     from dragoman.core.clock import Now
     from dragoman.core.directory import Directory
-    from dragoman.core.group import Rule
-    from dragoman.core.groups import Groups
+    from dragoman.core.groups.group import Rule
+    from dragoman.core.groups.groups import Groups
+    from dragoman.core.groups.place import Place
     from dragoman.core.options import EngineOptions
     from dragoman.core.outcome import Client, Outcome
     from dragoman.core.partition import Topic
-    from dragoman.core.place import Place
     from dragoman.core.waiting import Waiting
 
 MEMBER_CHARACTERS_MAX = 255

@@ -1,7 +1,7 @@
 """What a record says of itself as an event: four fields, at rest as headers of reserved names.
 
 They are the event fields of the Cursus wire. The aggregate version is also the engine's own: it
-numbers the events of a stream (`core.eventing`).
+numbers the events of a stream (`core.events.eventing`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.core.calls import BatchSlice
 from dragoman.core.error import EngineError
-from dragoman.core.event_load import check_there
+from dragoman.core.events.load import check_there
 from dragoman.core.reader import damaged
 from dragoman.core.select import select
 from dragoman.core.store import StoreDamage
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dragoman.core.batch import RecordBatch
-    from dragoman.core.job import Steps
+    from dragoman.core.events.job import Steps
     from dragoman.core.partition import Partition
     from dragoman.core.store import Store
 

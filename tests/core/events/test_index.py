@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dragoman.core.calls import DescribeTopic, Produce
-from dragoman.core.event_index import rows_of
+from dragoman.core.events.index import rows_of
 from dragoman.core.storage.disk_store import DiskStore
 from dragoman.simulation.disk import PowerCut, SimDisk
 from support.effort import effort

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.core.assignor import contiguous, round_robin, shares
 from dragoman.core.calls import Assignor
+from dragoman.core.groups.assignor import contiguous, round_robin, shares
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dragoman.core import calls
 from dragoman.core.calls import AddPartitions, DeleteTopic, Snapshot
 from dragoman.core.error import ErrorCode
-from dragoman.core.snapshot_topic import PREFIX
+from dragoman.core.events.snapshot_topic import PREFIX
 from support.streams import TOPIC, Streams
 
 K = b"k"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dragoman.core.error import EngineError, ErrorCode
 
 if TYPE_CHECKING:
-    from dragoman.core.event_index import Index
+    from dragoman.core.events.index import Index
     from dragoman.core.partition import Partition
 
 

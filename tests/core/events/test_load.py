@@ -7,7 +7,7 @@ import pytest
 from dragoman.core import calls
 from dragoman.core.calls import DeleteTopic, EventAppended, Produce, VersionRead
 from dragoman.core.error import ErrorCode, Failure
-from dragoman.core.event_load import RECORDS_HERE_MAX
+from dragoman.core.events.load import RECORDS_HERE_MAX
 from dragoman.core.memory import MemoryStore
 from dragoman.core.outcome import Client
 from support.streams import TOPIC, Streams, published

@@ -33,8 +33,8 @@ from dragoman.core.change import GroupPut, TopicPut
 from dragoman.core.clock import Now
 from dragoman.core.engine import Engine
 from dragoman.core.error import ErrorCode
-from dragoman.core.group import Group
-from dragoman.core.groups import GROUP_NUMBER_MAX, Home
+from dragoman.core.groups.group import Group
+from dragoman.core.groups.groups import GROUP_NUMBER_MAX, Home
 from dragoman.core.name import DEFAULT_NAMESPACE_NUMBER
 from dragoman.core.outcome import Client
 from dragoman.core.storage.disk_store import DiskStore

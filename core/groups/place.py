@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.core.error import EngineError, ErrorCode
-from dragoman.core.group import TABLE, Event, Standing
+from dragoman.core.groups.group import TABLE, Event, Standing
 
 if TYPE_CHECKING:
     from dragoman.core.calls import Key
     from dragoman.core.directory import Directory
-    from dragoman.core.group import Group, Rule
-    from dragoman.core.groups import Groups, Home
+    from dragoman.core.groups.group import Group, Rule
+    from dragoman.core.groups.groups import Groups, Home
 
 
 class Place(NamedTuple):

@@ -14,10 +14,10 @@ from dragoman.core.calls import (
     GroupsListed,
 )
 from dragoman.core.error import EngineError, ErrorCode
-from dragoman.core.group import Event
-from dragoman.core.groups import GROUP_NUMBER_MAX
+from dragoman.core.groups.group import Event
+from dragoman.core.groups.groups import GROUP_NUMBER_MAX
+from dragoman.core.groups.place import find, rule
 from dragoman.core.offset import checked_group
-from dragoman.core.place import find, rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from dragoman.core.calls import CreateGroup, DeleteGroup, DescribeGroup, Key, ListGroups
     from dragoman.core.clock import Now
     from dragoman.core.directory import Directory
-    from dragoman.core.group import Group
-    from dragoman.core.groups import Groups
+    from dragoman.core.groups.group import Group
+    from dragoman.core.groups.groups import Groups
+    from dragoman.core.groups.place import Place
     from dragoman.core.outcome import Client, Outcome
-    from dragoman.core.place import Place
     from dragoman.core.waiting import Waiting
 
 

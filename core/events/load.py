@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dragoman.core.error import EngineError, ErrorCode
-from dragoman.core.event_cache import again
-from dragoman.core.event_index import EventIndex, SnapshotIndex
+from dragoman.core.events.cache import again
+from dragoman.core.events.index import EventIndex, SnapshotIndex
+from dragoman.core.events.job import FLUSHED
 from dragoman.core.interface import WorkLane
-from dragoman.core.job import FLUSHED
 from dragoman.core.reader import damaged
 from dragoman.core.store import StoreDamage
 from dragoman.core.waiting import dropped_failure, fenced
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dragoman.core.batch import RecordBatch
-    from dragoman.core.event_cache import IndexCache
-    from dragoman.core.event_index import Index, Row
+    from dragoman.core.events.cache import IndexCache
+    from dragoman.core.events.index import Index, Row
+    from dragoman.core.events.job import Jobs, Shared, Steps
     from dragoman.core.interface import Work
-    from dragoman.core.job import Jobs, Shared, Steps
     from dragoman.core.partition import Partition
     from dragoman.core.store import ReadWork, Store
 

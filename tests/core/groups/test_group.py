@@ -26,7 +26,16 @@ from dragoman.core.calls import (
 )
 from dragoman.core.change import GroupDropped, GroupPut
 from dragoman.core.error import Failure
-from dragoman.core.group import GENERATIONS, NEVER_US, TABLE, Effect, Event, Group, Member, Standing
+from dragoman.core.groups.group import (
+    GENERATIONS,
+    NEVER_US,
+    TABLE,
+    Effect,
+    Event,
+    Group,
+    Member,
+    Standing,
+)
 from dragoman.core.name import DEFAULT_NAMESPACE_NUMBER
 from dragoman.core.outcome import Client
 from support.log import Log
@@ -235,7 +244,7 @@ def rendered() -> str:
 
 
 def test_the_docs_show_the_table_as_it_is() -> None:
-    page = Path(__file__).parents[2] / "docs" / "ARCHITECTURE.md"
+    page = Path(__file__).parents[3] / "docs" / "ARCHITECTURE.md"
     assert rendered() in page.read_text()
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from dragoman.core.calls import CreateGroup, CreateTopic
 from dragoman.core.error import EngineError, ErrorCode
-from dragoman.core.group import Event
+from dragoman.core.groups.group import Event
+from dragoman.core.groups.place import Place, find, rule
 from dragoman.core.name import DEFAULT_NAMESPACE_NUMBER
-from dragoman.core.place import Place, find, rule
 from support.log import Log
 
 

@@ -1,8 +1,8 @@
 """The event store: streams of events in ordinary records, and snapshots of them.
 
-An event is a record with the stream as its key and its version in a header (`core.event_field`),
+An event is a record with the stream as its key and its version in a header (`core.events.field`),
 so that readers of every dialect see it. Where the events of a stream lie, and which version is the
-next, an index of the partition says (`core.event_index`). A version is checked and the event
+next, an index of the partition says (`core.events.index`). A version is checked and the event
 appended within one step, so that of two writers one is refused.
 """
 
@@ -27,21 +27,21 @@ from dragoman.core.event import (
     SnapshotSaved,
     VersionRead,
 )
-from dragoman.core.event_cache import IndexCache
-from dragoman.core.event_field import version_header
-from dragoman.core.event_load import IndexLoader, flushed
-from dragoman.core.event_read import gather, read_at
-from dragoman.core.job import Jobs
+from dragoman.core.events.cache import IndexCache
+from dragoman.core.events.field import version_header
+from dragoman.core.events.job import Jobs
+from dragoman.core.events.load import IndexLoader, flushed
+from dragoman.core.events.read import gather, read_at
+from dragoman.core.events.snapshot_topic import find_snapshots, snapshot_config, snapshot_name
 from dragoman.core.replication import check_leader
 from dragoman.core.route import route
-from dragoman.core.snapshot_topic import find_snapshots, snapshot_config, snapshot_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from dragoman.core.clock import Now
     from dragoman.core.directory import Directory
-    from dragoman.core.job import Served, Steps
+    from dragoman.core.events.job import Served, Steps
     from dragoman.core.options import EngineOptions
     from dragoman.core.outcome import Client, Outcome
     from dragoman.core.partition import Partition, Topic

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.core.event_field import (
+from dragoman.core.events.field import (
     AGGREGATE_VERSION,
     NO_EVENT,
     Event,

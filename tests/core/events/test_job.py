@@ -8,14 +8,14 @@ import pytest
 
 from dragoman.core.calls import Ponged
 from dragoman.core.error import EngineError, ErrorCode, Failure
-from dragoman.core.job import FLUSHED, Jobs
+from dragoman.core.events.job import FLUSHED, Jobs
 from dragoman.core.memory import MemoryRead, MemoryStore
 from dragoman.core.outcome import Client
 from dragoman.core.reader import Reader
 from dragoman.core.waiting import Waiting
 
 if TYPE_CHECKING:
-    from dragoman.core.job import Served, Steps
+    from dragoman.core.events.job import Served, Steps
 
 CLIENT = Client(1, "test")
 

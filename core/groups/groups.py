@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dragoman.core.change import GroupDropped, NamespaceDropped, TopicDropped, TopicPut
 from dragoman.core.due import Due
 from dragoman.core.error import EngineError, ErrorCode
-from dragoman.core.group import NEVER_US, Group, Member
+from dragoman.core.groups.group import NEVER_US, Group, Member
 
 if TYPE_CHECKING:
     from dragoman.core.calls import Assignor

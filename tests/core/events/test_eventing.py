@@ -21,7 +21,7 @@ from dragoman.core.calls import (
     VersionRead,
 )
 from dragoman.core.error import ErrorCode, Failure
-from dragoman.core.event_field import Event, event_headers, event_of
+from dragoman.core.events.field import Event, event_headers, event_of
 from dragoman.core.memory import MemoryStore
 from dragoman.core.outcome import Client
 from dragoman.core.route import fnv1a_64

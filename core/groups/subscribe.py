@@ -18,11 +18,11 @@ from dragoman.core.outcome import Outcome
 if TYPE_CHECKING:
     from dragoman.core.calls import Follow, Followed
     from dragoman.core.clock import Now
-    from dragoman.core.coordinator import Coordinator
     from dragoman.core.directory import Directory
     from dragoman.core.follow import Following
-    from dragoman.core.group import Group, Member
-    from dragoman.core.groups import Groups
+    from dragoman.core.groups.coordinator import Coordinator
+    from dragoman.core.groups.group import Group, Member
+    from dragoman.core.groups.groups import Groups
     from dragoman.core.offset import Offsets
     from dragoman.core.outcome import Client
     from dragoman.core.partition import Partition, Topic

@@ -1,0 +1,1 @@
+"""The event store: streams of events in ordinary records."""

@@ -1,0 +1,1 @@
+"""Consumer groups: one coordinator for members of all dialects."""
