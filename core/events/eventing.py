@@ -191,8 +191,9 @@ class Eventing:
                 return 0
             known = yield from self._loader.snapshots(snapshots)
             if partition.index is index:
+                # Others may have appended while the snapshots' index was built.
                 found = known.find(key)
-                return found[0] if found is not None else 0
+                return index.version(key) or (found[0] if found is not None else 0)
         raise EngineError(
             ErrorCode.LIMIT_REACHED,
             "event_index_bytes_max is too small for a partition's streams and their snapshots",

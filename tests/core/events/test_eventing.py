@@ -408,6 +408,20 @@ def test_a_stream_of_which_nothing_is_left_has_its_snapshots_version(is_saved: b
     assert log.add(K, version + 1) == EventAppended(version + 1, 2, 0)
 
 
+def test_of_two_writers_that_wait_for_an_index_of_snapshots_one_succeeds() -> None:
+    log = Streams()
+    log.add(J, 1)
+    log.save(J, 1)
+    log.trim(-1)
+    log = log.restarted()
+    log.store.blocking_reads = True
+    begun = [log.begin(K, 1), log.begin(K, 1)]
+    for _ in range(8):
+        log.flush()
+        log.work()
+    assert [each.reply for each in begun] == [EventAppended(1, 1, 0), conflict(1, 1)]
+
+
 def test_a_record_beside_a_stream_may_be_its_first_event_once_the_rest_is_deleted() -> None:
     log = Streams()
     log.add(K, 1)
