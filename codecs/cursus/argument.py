@@ -149,9 +149,7 @@ def settings(values: dict[str, bytes]) -> calls.TopicConfig:
 
 
 def topic_of(command: Command, tag: Tag, missing: str = "") -> tuple[str, str]:
-    """Namespace and topic that a command names; extra positions are an unknown command."""
-    if command.positional and command.rest and command.keyword != "BATCH_COMMIT":
-        raise Bad("")
+    """Namespace and topic that a command names."""
     if missing and command.values and not command.values.get("topic"):
         raise Bad(missing)
     tag.topic = text_of(command, "topic")

@@ -132,8 +132,6 @@ def _register(context: Context, command: Command, tag: Tag) -> Heard:
 
 
 def _status(context: Context, command: Command, tag: Tag) -> Heard:
-    if command.positional and command.rest:
-        raise Bad("")
     tag.group = text_of(command, "group")
     namespace, topic = DEFAULT_NAMESPACE, ""
     if command.values.get("topic"):

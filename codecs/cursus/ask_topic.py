@@ -66,8 +66,6 @@ def _list(context: Context, command: Command, tag: Tag) -> Heard:
     if command.values:
         namespace, topic = topic_of(command, tag)
         return Asked(tag, calls.DescribeTopic(topic, namespace))
-    if command.rest:
-        raise Bad("")
     return Asked(tag, calls.ListTopics())
 
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from dragoman.codecs.cursus.command import Command
 
 SERVED: Final[Mapping[str, Handler]] = {**TOPICS, **WRITING, **READING, **GROUPS, **EVENTS}
+_WITH_REST: Final = frozenset({"CONSUME", "STREAM", "BATCH_COMMIT"})
+"""In the document's form: those that read have words of their own for too many values, and what
+follows the positions of the last are its pairs."""
 
 
 def ask(context: Context, command: Command, text: bytes) -> list[Heard]:
@@ -36,6 +39,8 @@ def ask(context: Context, command: Command, text: bytes) -> list[Heard]:
     try:
         if command.keyword not in POSITIONS:
             raise Bad(f"unsupported command={command.keyword}", ErrorCode.UNSUPPORTED)
+        if command.rest and command.positional and command.keyword not in _WITH_REST:
+            raise Bad("")
         if command.keyword == "EXIT":
             tag.closes = True
             return [Asked(tag, calls.Answer("OK")), HungUp("EXIT")]
