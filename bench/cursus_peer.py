@@ -39,6 +39,9 @@ def cursus_broker(binary: str | None, cpu: int) -> Iterator[bool]:
     if binary is None:
         yield False
         return
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", PORT)) == 0:
+            raise SystemExit(f"somebody else listens on port {PORT}, which that broker needs")
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as directory:
         process = subprocess.Popen(
             [str(Path(binary).absolute())],

@@ -60,9 +60,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def older_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One whose replies are those that clients before July 2026 read."""
+    """One whose replies are those that clients from April to July 2026 read."""
     folder = tmp_path_factory.mktemp("cursus-mini-older") / "data"
-    with Server(folder, "--set=listeners.cursus.legacy_replies=true") as running:
+    older = [f"--set=listeners.cursus.{key}" for key in ("legacy_replies=true", "reply_layout=l3")]
+    with Server(folder, *older) as running:
         yield running
         assert running.stop() == 0
 
