@@ -24,7 +24,7 @@ def _load() -> Any:
 
 CATCH = _load()
 MUTANTS = CATCH.mutants()
-MUTANTS_MIN = 50
+MUTANTS_MIN = 80
 
 
 def test_there_are_as_many_as_were_promised() -> None:

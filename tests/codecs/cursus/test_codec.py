@@ -8,7 +8,7 @@ import random
 import pytest
 
 from dragoman.codecs.base import Asked, Facts, HungUp, Limits, Offload, Refused
-from dragoman.codecs.compression import Compression, Registry, registry
+from dragoman.codecs.compression import BadCompression, Compression, Registry, registry
 from dragoman.codecs.cursus import codec as codec_module
 from dragoman.codecs.cursus.codec import CursusCodec
 from dragoman.codecs.cursus.dialect import DIALECT
@@ -276,3 +276,30 @@ def test_what_ends_a_connection_in_an_envelope_ends_it_once_it_is_heard() -> Non
     exit_in_t = framed(b"\0\1tEXIT")
     assert unframed(talk.send(exit_in_t + framed("LIST"))) == [b"OK"]
     assert talk.closed
+
+
+def test_of_a_partition_that_is_streamed_again_each_record_comes_once() -> None:
+    talk = Conversation("cursus")
+    writer = talk.another("cursus")
+    writer.send(framed("CREATE topic=t partitions=1"))
+    for offset in (0, 0, 1):
+        talk.send(framed(f"STREAM topic=t partition=0 offset={offset}"))
+        talk.heard()
+        writer.send(framed("PUBLISH topic=t acks=1 producerId=p message=x"))
+        assert len(unframed(talk.heard())) == 1
+
+
+def test_a_thread_opens_no_more_than_the_ratio_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+
+    def decompress(data: bytes, limit: int) -> bytes:
+        opened.append(limit)
+        raise BadCompression("more")
+
+    there = Registry()
+    there.register(Compression("seen", b"\xf0\x01", bytes, decompress))
+    monkeypatch.setattr(codec_module, "registry", lambda: there)
+    (heard,) = codec().receive(framed(b"\xf0\x01" + bytes(99_998)))
+    assert isinstance(heard, Offload)
+    heard.call()
+    assert opened == [256 * 1024, 10_000_000]

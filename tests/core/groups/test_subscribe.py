@@ -141,6 +141,17 @@ def test_what_was_not_pushed_when_a_subscriber_left_is_pushed_to_the_other(log: 
     assert sorted(two.pull()) == [b"a1", b"c0"]
 
 
+def test_what_was_pushed_is_not_committed_whoever_comes_and_goes(log: Log) -> None:
+    one, two = Subscriber(log, 1), Subscriber(log, 2)
+    put(log, b"a0", b"a1", b"a2")
+    one.pull()
+    two.pull()
+    one.leave()
+    two.pull()
+    two.leave()
+    assert [log.ask(FetchOffset("t", "g", number)).offset for number in range(3)] == [None] * 3
+
+
 def test_without_subscribers_the_group_forgets_where_they_were(log: Log) -> None:
     one = Subscriber(log, 1)
     one.leave()
