@@ -656,9 +656,10 @@ class ReplicaReported:
 
 @dataclass(slots=True)
 class ListTopics:
-    """The topics of one namespace, or of all where it is None."""
+    """The topics of one namespace, or of all where it is None; `names_only` without partitions."""
 
     namespace: Key | None = None
+    names_only: bool = False
 
 
 @dataclass(slots=True)

@@ -40,6 +40,12 @@ class Describer:
 
     def topic(self, topic: Topic) -> TopicDescription:
         """A topic with its partitions."""
+        described = self.name(topic)
+        described.partitions = [self.partition(partition) for partition in topic.partitions]
+        return described
+
+    def name(self, topic: Topic) -> TopicDescription:
+        """A topic without its partitions."""
         state = topic.state
         return TopicDescription(
             topic.namespace.name,
@@ -47,7 +53,7 @@ class Describer:
             state.number,
             state.created_us,
             config_from(state.config),
-            [self.partition(partition) for partition in topic.partitions],
+            [],
         )
 
     def partition(self, partition: Partition) -> PartitionDescription:

@@ -66,7 +66,7 @@ def _list(context: Context, command: Command, tag: Tag) -> Heard:
     if command.values:
         namespace, topic = topic_of(command, tag)
         return Asked(tag, calls.DescribeTopic(topic, namespace))
-    return Asked(tag, calls.ListTopics())
+    return Asked(tag, calls.ListTopics(names_only=True))
 
 
 def _describe(context: Context, command: Command, tag: Tag) -> Heard:

@@ -191,7 +191,7 @@ class Subscribing:
         for subscription in circle.subscriptions.values():
             if subscription.failure is None:
                 gone = self._ended(subscription)
-                owned = () if gone is not None else subscription.owned()
+                owned = set() if gone is not None else set(subscription.owned())
                 for partition in [each for each in subscription.parts if each not in owned]:
                     self._leave(circle, subscription, partition)
                 if gone is not None:

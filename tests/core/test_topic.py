@@ -221,3 +221,9 @@ def test_topics_are_listed_by_namespace_number_then_topic_number(log: Log) -> No
     assert names(log, ListTopics()) == theirs + ours
     assert names(log, ListTopics("default")) == ours
     assert names(log, ListTopics(1)) == theirs
+
+
+def test_topics_whose_names_alone_are_wanted_are_listed_without_their_partitions(log: Log) -> None:
+    log.ask(CreateTopic("u", 1))
+    assert names(log, ListTopics(names_only=True)) == [("default", "t", 1), ("default", "u", 2)]
+    assert [found.partitions for found in log.ask(ListTopics(names_only=True)).topics] == [[], []]
