@@ -1,5 +1,8 @@
 """HTTP/1.1 over one stream, for an ASGI application: h11 reads and writes heads, Trio waits.
 
+Of ASGI it serves HTTP alone: there is no lifespan, and an application that wants one has it begun
+and ended by who makes it.
+
 Everything has a deadline: a request's head, a piece of its body, a piece of the answer. Cancelling
 a connection ends it at once, whatever its peer does; servers that shield what they send wait for a
 reader that takes nothing, and a stop of ours would wait with them.
@@ -7,6 +10,8 @@ reader that takes nothing, and a stop of ours would wait with them.
 
 from __future__ import annotations
 
+import contextlib
+import re
 from email.utils import formatdate
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -33,11 +38,12 @@ HEAD_SECONDS_MAX = 30.0
 BODY_SECONDS_MAX = 30.0
 """How long a peer may take for a piece of a request's body."""
 SEND_SECONDS_MAX = 30.0
-"""How long a peer may take nothing of an answer."""
+"""How long a peer may take for a piece of an answer."""
 LINGER_SECONDS_MAX = 1.0
 """How long a refused peer is read on, so that a reset does not eat our answer."""
 RECEIVE_BYTES = 64 * 1024
 PROBLEM = "application/problem+json"
+_ORIGIN = re.compile(rb"^https?://[^/?]*", re.IGNORECASE)
 
 _log = structlog.get_logger("dragoman.admin")
 
@@ -86,7 +92,7 @@ class HttpConnection:
                     break
                 wire.start_next_cycle()
             await self._linger()
-        except (trio.BrokenResourceError, trio.ClosedResourceError, Gone):
+        except Gone:
             pass
 
     async def _next_request(self) -> h11.Request | None:
@@ -94,21 +100,27 @@ class HttpConnection:
             try:
                 event = await self.next_event()
             except h11.RemoteProtocolError as error:
-                await self._refuse(error.error_status_hint, str(error))
+                # Behind the colon stand the peer's own bytes.
+                await self._refuse(error.error_status_hint, str(error).partition(":")[0])
                 return None
-            if isinstance(event, h11.Request):
-                if len(event.target) + sum(map(_size, event.headers)) <= HEAD_BYTES_MAX:
-                    return event
+            if not isinstance(event, h11.Request):
+                return None
+            if not event.http_version.startswith(b"1."):
+                await self._refuse(505, "this port speaks HTTP/1.1")
+            elif len(event.target) + sum(map(_size, event.headers)) > HEAD_BYTES_MAX:
                 await self._refuse(431, "the head of the request is too large")
+            else:
+                return event
         return None
 
     def _is_between(self) -> bool:
         """Whether both sides are done with a request, so that another may follow: a body that the
-        application did not want is not waited for."""
+        application did not want is passed over as far as it is there, and not waited for."""
         wire = self._wire
-        if wire.their_state is h11.SEND_BODY:
+        while wire.their_state is h11.SEND_BODY:
             try:
-                wire.next_event()
+                if wire.next_event() is h11.NEED_DATA:
+                    return False
             except h11.RemoteProtocolError:
                 return False
         return wire.our_state is h11.DONE and wire.their_state is h11.DONE
@@ -118,9 +130,14 @@ class HttpConnection:
 
         Raises:
             h11.RemoteProtocolError: It is not HTTP.
+            Gone: The connection broke.
         """
         while (event := self._wire.next_event()) is h11.NEED_DATA:
-            self._wire.receive_data(bytes(await self._stream.receive_some(RECEIVE_BYTES)))
+            try:
+                data = await self._stream.receive_some(RECEIVE_BYTES)
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                raise Gone("the peer is gone") from None
+            self._wire.receive_data(bytes(data))
         assert not isinstance(event, type) or event is h11.PAUSED, "all else was asked for"
         return event
 
@@ -162,14 +179,18 @@ class HttpConnection:
         """Says that there is no more, and reads what the peer may still send, for a moment."""
         if not isinstance(self._stream, trio.SocketStream):
             return
-        with trio.move_on_after(LINGER_SECONDS_MAX):
+        with (
+            trio.move_on_after(LINGER_SECONDS_MAX),
+            contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError),
+        ):
             await self._stream.send_eof()
             while await self._stream.receive_some(RECEIVE_BYTES):
                 pass
 
     def scope_of(self, request: h11.Request) -> Message:
-        """A request as ASGI has it."""
-        raw_path, _, query = request.target.partition(b"?")
+        """A request as ASGI has it; a proxy's client names the whole address as its target."""
+        raw_path, _, query = _ORIGIN.sub(b"", request.target).partition(b"?")
+        raw_path = raw_path or b"/"
         return {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.4"},

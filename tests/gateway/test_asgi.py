@@ -131,9 +131,58 @@ async def test_a_body_that_nobody_wants_ends_the_connection() -> None:
     assert (await talk(greet, head + b"abc")).count(b"hello") == 1
 
 
+async def test_a_body_that_nobody_wants_is_passed_over_where_it_is_there() -> None:
+    head = b"POST / HTTP/1.1\r\nHost: x\r\n"
+    plain = head + b"Content-Length: 3\r\n\r\nabc"
+    chunked = head + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+    assert (await talk(greet, plain + chunked + GET)).count(b"hello") == 3
+
+
+async def test_a_chunked_body_that_is_broken_ends_the_connection() -> None:
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert (await talk(greet, head + b"zz\r\n" + GET)).count(b"hello") == 1
+
+
+async def test_http_1_0_gets_one_answer() -> None:
+    said = await talk(greet, b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" * 2)
+    assert said.count(b"hello") == 1
+    assert b"Connection: close\r\n" in said
+
+
+@pytest.mark.parametrize("target", [b"http://x/a?b", b"HTTPS://x:1/a?b", b"/a?b"])
+async def test_a_target_may_name_the_whole_address(target: bytes) -> None:
+    scopes = []
+
+    async def note(scope: Any, receive: Receive, send: Send) -> None:
+        scopes.append((scope["path"], scope["query_string"]))
+        await answer(send)
+
+    await talk(note, b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert scopes == [("/a", b"b")]
+
+
+async def test_a_peer_that_breaks_off_amid_its_body_is_no_fault_of_ours() -> None:
+    ours, theirs = trio.testing.memory_stream_pair()
+    await theirs.send_all(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nabc")
+
+    async def break_off(scope: Any, receive: Receive, send: Send) -> None:
+        await receive()
+        await ours.aclose()
+        await receive()
+
+    with capture_logs() as log:
+        await HttpConnection(ours, break_off, peer=("p", 1), local=("l", 2)).run()
+    assert log == []
+
+
+async def test_what_a_peer_said_is_not_said_back() -> None:
+    assert b"<script>" not in await talk(greet, b"GET <script> HTTP/1.1 x\r\n\r\n")
+
+
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
         (b"nonsense\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\n\r\n", 400),
         (b"\x16\x03\x01\x00\x00\r\n\r\n", 400),
