@@ -16,6 +16,7 @@ from cyclopts import Parameter
 
 from dragoman.clients.error import ClientError
 from dragoman.clients.sync import SyncClient, connect
+from dragoman.clients.tls import client_context
 from dragoman.codecs.base import Unsayable
 from dragoman.codecs.registry import dialect_names
 
@@ -36,11 +37,31 @@ class Where:
         dialect: The wire language: cursus, v1, iggy or rustlog.
         host: The server's address.
         port: Its port; the dialect's customary one where it is missing.
+        tls: Speak TLS, believing the system's authorities; the other three do so too.
+        tls_ca: PEM file of the authorities to believe instead.
+        tls_cert: PEM file of the certificate to show.
+        tls_key: PEM file of its key, where that is not in the same file.
     """
 
     dialect: str = "cursus"
     host: str = "127.0.0.1"
     port: int | None = None
+    tls: Annotated[bool, Parameter(negative=(), show_default=False)] = False
+    tls_ca: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+
+    @property
+    def secured(self) -> dict[str, Any]:
+        """What to give `connect` and its like, beside the address.
+
+        Raises:
+            ValueError: A file cannot be used.
+        """
+        files = (self.tls_ca, self.tls_cert, self.tls_key)
+        if not self.tls and files == (None, None, None):
+            return {}
+        return {"tls": client_context(*files)}
 
 
 At = Annotated[Where, Parameter(name="*")]
@@ -51,7 +72,7 @@ def talk(where: Where, action: Callable[[SyncClient], None]) -> int:
     """Runs an action on a connected client; returns the exit code and says what went wrong."""
 
     def connected() -> None:
-        with connect(where.dialect, where.host, where.port) as client:
+        with connect(where.dialect, where.host, where.port, **where.secured) as client:
             action(client)
 
     return guarded(where, connected)
@@ -59,7 +80,7 @@ def talk(where: Where, action: Callable[[SyncClient], None]) -> int:
 
 def reach(where: Where) -> None:
     """Raises `Unreachable` at once where nobody listens, instead of after many attempts."""
-    with connect(where.dialect, where.host, where.port):
+    with connect(where.dialect, where.host, where.port, **where.secured):
         pass
 
 

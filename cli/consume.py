@@ -78,7 +78,7 @@ class Reading:
         self.offset = offset
         self.left = left
         self.error: Exception | None = None
-        self.open = partial(open_client, at.dialect, at.host, at.port)
+        self.open = partial(open_client, at.dialect, at.host, at.port, **at.secured)
 
     async def run(self, partition: int | None, follow: bool) -> None:
         """Reads one partition or all."""

@@ -39,7 +39,7 @@ def consume_as_member(
     def action() -> None:
         reach(at)
         where = (at.dialect, at.host, at.port)
-        with connect_consumer(topic, group, *where, offset=offset) as consumer:
+        with connect_consumer(topic, group, *where, offset=offset, **at.secured) as consumer:
             _read(consumer, left, follow)
 
     return guarded(at, action)

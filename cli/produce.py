@@ -57,7 +57,8 @@ def produce(
 
     def action() -> None:
         reach(at)
-        with connect_producer(at.dialect, at.host, at.port, **options) as producer:
+        opening = connect_producer(at.dialect, at.host, at.port, **at.secured, **options)
+        with opening as producer:
             for batch in _batches(values):
                 keys = None if key is None else [os.fsencode(key)] * len(batch)
                 for produced in producer.produce(topic, batch, keys, partition):

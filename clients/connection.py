@@ -25,12 +25,14 @@ from dragoman.clients import stream as streams
 from dragoman.clients import task as tasks
 from dragoman.clients.appending import produce
 from dragoman.clients.error import ConnectionLost, NoAnswer, PartlySent, RequestRefused, Unreachable
+from dragoman.clients.tls import ending, refusal
 from dragoman.codecs.base import ProtocolError, Unsayable
 from dragoman.codecs.registry import dialect as dialect_of
 from dragoman.core import calls
 from dragoman.core.error import Failure
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
     from dragoman.clients.stream import Stream
@@ -152,7 +154,7 @@ class Client:
             await trio.aclose_forcefully(self._stream)
             raise NoAnswer(f"{self.address} took no data for {self.read_timeout_s} s") from None
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
-            raise ConnectionLost(f"{self.address} closed the connection") from error
+            raise ConnectionLost(f"{self.address} {ending(error)}") from error
 
     async def _hear(self, timeout_s: float) -> Told:
         """The next thing that the server says."""
@@ -164,7 +166,7 @@ class Client:
                 await trio.aclose_forcefully(self._stream)
                 raise NoAnswer(f"{self.address} did not answer within {timeout_s} s") from None
             except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
-                raise ConnectionLost(f"{self.address} closed the connection") from error
+                raise ConnectionLost(f"{self.address} {ending(error)}") from error
             if not data:
                 raise ConnectionLost(f"{self.address} closed the connection")
             try:
@@ -348,11 +350,14 @@ async def open_client(
     *,
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     read_timeout_s: float = READ_TIMEOUT_S,
+    tls: ssl.SSLContext | None = None,
     **options: Any,
 ) -> AsyncIterator[Client]:
     """A client of this dialect, connected; `port` None is the dialect's customary one.
 
     Args:
+        tls: What to show and ask for, such as `client_context` of `clients.tls` makes; None is
+            a plain connection.
         options: The dialect's own, such as `compression="zstd"` of Cursus.
 
     Raises:
@@ -364,18 +369,32 @@ async def open_client(
     speaker = spoken.speak(options)
     port = spoken.port if port is None else port
     address = f"{dialect} server {host}:{port}"
+    stream: trio.abc.Stream
     try:
         with trio.fail_after(connect_timeout_s):
-            stream = await trio.open_tcp_stream(host, port)
+            plain = await trio.open_tcp_stream(host, port)
+            stream = plain if tls is None else await _shake_hands(plain, tls, host)
     except trio.TooSlowError:
         raise Unreachable(f"{address}: no connection within {connect_timeout_s} s") from None
     except OSError as error:
         raise Unreachable(f"{address}: {_reason(error)}") from error
+    except trio.BrokenResourceError as error:
+        raise Unreachable(f"{address}: {refusal(error)}") from error
     client = Client(stream, speaker, address=address, read_timeout_s=read_timeout_s)
     try:
         yield client
     finally:
         await client.aclose()
+
+
+async def _shake_hands(plain: trio.SocketStream, tls: ssl.SSLContext, host: str) -> trio.abc.Stream:
+    stream = trio.SSLStream(plain, tls, server_hostname=host, https_compatible=True)
+    try:
+        await stream.do_handshake()
+    except BaseException:
+        await trio.aclose_forcefully(plain)
+        raise
+    return stream
 
 
 def _reason(error: OSError) -> str:

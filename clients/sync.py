@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import time
 from collections import deque
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from dragoman.clients.connection import (
     RECEIVE_BYTES,
 )
 from dragoman.clients.error import ConnectionLost, NoAnswer, PartlySent, RequestRefused, Unreachable
+from dragoman.clients.tls import ending, refusal
 from dragoman.codecs.base import ProtocolError, Unsayable
 from dragoman.codecs.registry import dialect as dialect_of
 from dragoman.core import calls
@@ -136,7 +138,7 @@ class SyncClient:
             self.close()
             raise NoAnswer(f"{self.address} took no data for {self.read_timeout_s} s") from None
         except OSError as error:
-            raise ConnectionLost(f"{self.address} closed the connection") from error
+            raise ConnectionLost(f"{self.address} {ending(error)}") from error
 
     def _hear(self) -> Told:
         """The next thing that the server says."""
@@ -148,7 +150,7 @@ class SyncClient:
                 waited = f"within {self.read_timeout_s} s"
                 raise NoAnswer(f"{self.address} did not answer {waited}") from None
             except OSError as error:
-                raise ConnectionLost(f"{self.address} closed the connection") from error
+                raise ConnectionLost(f"{self.address} {ending(error)}") from error
             if not data:
                 raise ConnectionLost(f"{self.address} closed the connection")
             try:
@@ -327,11 +329,13 @@ def connect(
     *,
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     read_timeout_s: float = READ_TIMEOUT_S,
+    tls: ssl.SSLContext | None = None,
     **options: Any,
 ) -> Iterator[SyncClient]:
     """A client of this dialect, connected; `port` None is the dialect's customary one.
 
     Args:
+        tls: As for `open_client`.
         options: The dialect's own, such as `compression="zstd"` of Cursus.
 
     Raises:
@@ -345,8 +349,12 @@ def connect(
     address = f"{dialect} server {host}:{port}"
     try:
         connected = socket.create_connection((host, port), connect_timeout_s)
+        if tls is not None:
+            connected = _shake_hands(connected, tls, host)
     except TimeoutError:
         raise Unreachable(f"{address}: no connection within {connect_timeout_s} s") from None
+    except ssl.SSLError as error:
+        raise Unreachable(f"{address}: {refusal(error)}") from error
     except OSError as error:
         raise Unreachable(f"{address}: {error.strerror or error}") from error
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -355,3 +363,11 @@ def connect(
         yield client
     finally:
         client.close()
+
+
+def _shake_hands(plain: socket.socket, tls: ssl.SSLContext, host: str) -> socket.socket:
+    try:
+        return tls.wrap_socket(plain, server_hostname=host)
+    except BaseException:
+        plain.close()
+        raise
