@@ -91,7 +91,7 @@ class Eventing:
         self._now = now
         self._cache = IndexCache(options.event_index_bytes_max)
         self._jobs = Jobs(reader, waiting, revealed_by_refusal)
-        self._loader = IndexLoader(store, self._cache, self._jobs)
+        self._loader = IndexLoader(store, directory, self._cache, self._jobs)
         self._held_bytes = 0
         self.sequence = 0
         self.appended = 0

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dragoman.core.batch import RecordBatch
+    from dragoman.core.directory import Directory
     from dragoman.core.events.cache import IndexCache
     from dragoman.core.events.index import Index, Row
     from dragoman.core.events.job import Jobs, Shared, Steps
@@ -68,8 +69,9 @@ class IndexLoader:
         records: Read for that since the start.
     """
 
-    def __init__(self, store: Store, cache: IndexCache, jobs: Jobs) -> None:
+    def __init__(self, store: Store, directory: Directory, cache: IndexCache, jobs: Jobs) -> None:
         self._store = store
+        self._directory = directory
         self._cache = cache
         self._jobs = jobs
         self._under_way: dict[Partition, Shared] = {}
@@ -80,7 +82,8 @@ class IndexLoader:
         """The index of a partition's streams.
 
         Raises:
-            EngineError: DAMAGED, LIMIT_REACHED, UNKNOWN_TOPIC, UNKNOWN_PARTITION, STORAGE_FAILED.
+            EngineError: DAMAGED, LIMIT_REACHED, UNKNOWN_TOPIC, UNKNOWN_PARTITION, STORAGE_FAILED,
+                SHUTTING_DOWN.
         """
         index = yield from self._find(partition, EventIndex)
         assert isinstance(index, EventIndex)
@@ -133,6 +136,9 @@ class IndexLoader:
         looked_here = 0
         while True:
             check_there(partition)
+            if self._directory.closing:
+                # Nobody may wait for it any more, and the last checkpoint waits for its reads.
+                raise EngineError(ErrorCode.SHUTTING_DOWN, "the server is shutting down")
             log_start = partition.state.log_start_offset
             if not index.follows(log_start):
                 partition.index = None

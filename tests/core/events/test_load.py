@@ -54,6 +54,17 @@ def test_much_in_memory_is_looked_through_in_a_thread() -> None:
     assert asked.reply == VersionRead(RECORDS_HERE_MAX + 1)
 
 
+def test_an_engine_that_closes_reads_no_further_for_an_index() -> None:
+    log = Streams()
+    log.add(K, 1)
+    log = cold(log)
+    asked = log.hand(log.request(calls.ReadVersion, K))
+    log.engine.begin_close(log.now)
+    assert log.work() == 1
+    assert failure(asked.reply).code is ErrorCode.SHUTTING_DOWN
+    assert log.work() == 0
+
+
 def test_what_is_not_flushed_when_the_reading_begins_is_waited_for() -> None:
     log = Streams()
     log.publish((J, 1))
