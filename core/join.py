@@ -26,11 +26,18 @@ SMALL_BYTES_MAX = 16 * 1024
 def can_join(first: RecordBatch, second: RecordBatch) -> bool:
     """Whether `join_batches` can make one batch of two neighbours without losing a distinction."""
     return (
-        first.origin == second.origin
-        and first.log_epoch == second.log_epoch
-        and first.next_offset == second.base_offset
+        first.next_offset == second.base_offset
         and first.offset_deltas is None
         and second.offset_deltas is None
+        and are_alike(first, second)
+    )
+
+
+def are_alike(first: RecordBatch, second: RecordBatch) -> bool:
+    """Whether one batch can say of the records of both what it says of all."""
+    return (
+        first.origin == second.origin
+        and first.log_epoch == second.log_epoch
         and bool(first.producers) == bool(second.producers)
         and (first.ids is None) == (second.ids is None)
         and (first.producer_timestamps is None) == (second.producer_timestamps is None)
@@ -81,6 +88,19 @@ def join_batches(batches: Sequence[RecordBatch]) -> RecordBatch:
         _join_epochs(joined, batches)
     if first.sequence_at(0) is not None:
         _join_sequences(joined, batches)
+    return joined
+
+
+def join_scattered(batches: Sequence[RecordBatch]) -> RecordBatch:
+    """Returns one batch with the records of several, each of which is `are_alike` to the next and
+    lies before it; between them may be gaps, of `DELTA_MAX` offsets together."""
+    joined = join_batches(batches)
+    if len(batches) > 1:
+        base = joined.base_offset
+        joined.last_offset_delta = batches[-1].next_offset - 1 - base
+        joined.offset_deltas = array(
+            "I", [batch.offset_at(at) - base for batch in batches for at in range(batch.count)]
+        )
     return joined
 
 

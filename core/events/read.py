@@ -1,7 +1,8 @@
 """Reading single records of a partition by their offsets: the events of a stream, a snapshot.
 
 The events of a stream lie scattered among those of others. Where they are a small part of a stored
-batch they are copied out of it, so that neither the reply nor a rendering of it holds the rest.
+batch they are copied out of it, so that neither the reply nor a rendering of it holds the rest;
+what was copied out of several is one batch again, and much is copied in a thread.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING
 from dragoman.core.calls import BatchSlice
 from dragoman.core.error import EngineError
 from dragoman.core.events.load import check_there
+from dragoman.core.interface import WorkLane
+from dragoman.core.join import are_alike, join_scattered
 from dragoman.core.reader import damaged
-from dragoman.core.select import select
+from dragoman.core.select import DELTA_MAX, select
 from dragoman.core.store import StoreDamage
 
 if TYPE_CHECKING:
@@ -23,10 +26,34 @@ if TYPE_CHECKING:
     from dragoman.core.partition import Partition
     from dragoman.core.store import Store
 
+    Chosen = list[tuple[RecordBatch, list[int]]]
+    """Stored batches, and the indices of the wanted records of each."""
+
 READ_BYTES = 1 << 16
 """About what is read at a time: the next events may lie near."""
 RECORD_BYTES = 64
 """What a record counts beside its value, key, headers and producer."""
+BATCHES_AT_ONCE = 64
+"""Of about so many stored batches the events are taken at a time, so that not all are held until
+the end."""
+BATCHES_HERE_MAX = 8
+"""Of so many they are taken on the loop; of more in a thread."""
+
+
+class TakeWork:
+    """Taking records out of batches, in a thread."""
+
+    lane = WorkLane.READ
+
+    def __init__(self, chosen: Chosen) -> None:
+        self._chosen = chosen
+        self.batches: list[RecordBatch] = []
+        self.error: StoreDamage | None = None
+        self.slices: list[BatchSlice] = []
+
+    def run(self) -> None:
+        """Takes them."""
+        self.slices = taken(self._chosen)
 
 
 def read_at(
@@ -58,6 +85,7 @@ def gather(
         EngineError: As `read_at`, where there is nothing before that.
     """
     slices: list[BatchSlice] = []
+    chosen: Chosen = []
     at = 0
     while at < len(offsets) and bytes_max > 0:
         offset = offsets[at]
@@ -67,19 +95,32 @@ def gather(
         try:
             batches = yield from read_at(store, partition, offset, READ_BYTES)
         except EngineError:
-            if slices and not partition.dropped:
+            if (slices or chosen) and not partition.dropped:
                 break
             raise
         begun = at
         for batch in batches:
-            indices, at, bytes_max = _wanted(batch, offsets, at, bytes_max, is_first=not slices)
+            is_first = not (slices or chosen)
+            indices, at, bytes_max = _wanted(batch, offsets, at, bytes_max, is_first=is_first)
             if indices:
-                slices += _pieces(batch, indices)
+                chosen.append((batch, indices))
             if bytes_max <= 0:
                 break
         if at == begun and bytes_max > 0:
             at += 1
+        if len(chosen) >= BATCHES_AT_ONCE:
+            slices += yield from _take(chosen)
+            chosen = []
+    slices += yield from _take(chosen)
     return slices
+
+
+def _take(chosen: Chosen) -> Steps[list[BatchSlice]]:
+    if len(chosen) <= BATCHES_HERE_MAX:
+        return taken(chosen)
+    work = TakeWork(chosen)
+    yield work
+    return work.slices
 
 
 def _wanted(
@@ -108,11 +149,40 @@ def _size(batch: RecordBatch, index: int) -> int:
     return size
 
 
-def _pieces(batch: RecordBatch, indices: list[int]) -> list[BatchSlice]:
-    """These records alone; neighbours are one slice."""
-    if 2 * len(indices) < batch.count:
-        chosen = select(batch, indices, batch.offset_at(indices[-1]) + 1)
-        return [BatchSlice(chosen, 0, chosen.count)]
+def taken(chosen: Chosen) -> list[BatchSlice]:
+    """The chosen records alone: copied where they are a small part of their batch, and what is
+    copied of neighbours is one batch."""
+    slices: list[BatchSlice] = []
+    copies: list[RecordBatch] = []
+    for batch, indices in chosen:
+        if 2 * len(indices) < batch.count:
+            copy = select(batch, indices, batch.offset_at(indices[-1]) + 1)
+            if copies and not _may_join(copies, copy):
+                slices.append(_joined(copies))
+                copies = []
+            copies.append(copy)
+            continue
+        if copies:
+            slices.append(_joined(copies))
+            copies = []
+        slices += _runs(batch, indices)
+    if copies:
+        slices.append(_joined(copies))
+    return slices
+
+
+def _may_join(copies: list[RecordBatch], copy: RecordBatch) -> bool:
+    span = copy.next_offset - copies[0].base_offset
+    return span <= DELTA_MAX and are_alike(copies[-1], copy)
+
+
+def _joined(copies: list[RecordBatch]) -> BatchSlice:
+    batch = join_scattered(copies)
+    return BatchSlice(batch, 0, batch.count)
+
+
+def _runs(batch: RecordBatch, indices: list[int]) -> list[BatchSlice]:
+    """These records as slices of their batch; neighbours are one."""
     slices: list[BatchSlice] = []
     first = last = indices[0]
     for index in indices:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.column import VarColumn
-from dragoman.core.join import can_join, gather, join_batches
+from dragoman.core.join import are_alike, can_join, gather, join_batches, join_scattered
 from support.batches import batches
 
 
@@ -37,9 +37,30 @@ def test_what_can_be_joined_keeps_every_record(found: list[RecordBatch]) -> None
     assert (joined.origin, joined.log_epoch) == (Origin.CURSUS, 4)
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(batches(3), min_size=2, max_size=4))
+def test_batches_with_gaps_between_them_keep_every_record_and_its_offset(
+    found: list[RecordBatch],
+) -> None:
+    offset = 10
+    for batch in found:
+        batch.origin = Origin.CURSUS
+        batch.place(base_offset=offset, timestamp_us=100, log_epoch=4)
+        offset = batch.next_offset + 5
+    run = found[:1]
+    for batch in found[1:]:
+        if not are_alike(run[-1], batch):
+            break
+        run.append(batch)
+    joined = join_scattered(run)
+    assert list(joined.records()) == [record for batch in run for record in batch.records()]
+    assert (joined.base_offset, joined.next_offset) == (10, run[-1].next_offset)
+
+
 def test_one_batch_is_itself() -> None:
     batch = placed(0, b"a")
     assert join_batches([batch]) is batch
+    assert join_scattered([batch]) is batch
 
 
 def test_only_neighbours_of_one_origin_and_epoch_join() -> None:

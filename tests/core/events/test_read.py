@@ -5,6 +5,7 @@ from __future__ import annotations
 from dragoman.core import calls
 from dragoman.core.calls import DeleteTopic, Produce
 from dragoman.core.error import ErrorCode, Failure
+from dragoman.core.events.read import BATCHES_HERE_MAX
 from support.streams import TOPIC, Streams, published, versions
 
 K, J = b"k", b"j"
@@ -31,6 +32,33 @@ def test_a_small_part_of_a_batch_is_copied_out_of_it() -> None:
     assert (piece.batch.count, piece.first, piece.last) == (2, 0, 2)
     assert [piece.batch.offset_at(0), piece.batch.offset_at(1)] == [8, 10]
     assert versions([piece]) == [1, 2]
+
+
+def scattered(batches: int) -> Streams:
+    """Each batch holds one event of K and two of others, and a record without a version."""
+    log = Streams()
+    for version in range(1, batches + 1):
+        rows = ((J, version), (K, version), (b"i", version), (None, 0))
+        log.ask(Produce(TOPIC, published(*rows), 0))
+    return log
+
+
+def test_what_is_copied_out_of_several_batches_is_one_batch_with_its_own_offsets() -> None:
+    (piece,) = scattered(BATCHES_HERE_MAX).stream(K).slices
+    read = [(record.offset, record.key) for record in piece.batch.records(*piece[1:])]
+    assert read == [(offset, K) for offset in range(1, 4 * BATCHES_HERE_MAX, 4)]
+    assert piece.batch.next_offset == read[-1][0] + 1
+
+
+def test_what_lies_in_many_batches_is_copied_in_a_thread() -> None:
+    count = BATCHES_HERE_MAX + 1
+    log = scattered(count)
+    log.version(K)
+    asked = log.hand(log.request(calls.ReadEvents, K))
+    assert not asked.ready
+    assert log.work() == 1
+    assert isinstance(asked.reply, calls.EventsRead)
+    assert versions(asked.reply.slices) == list(range(1, count + 1))
 
 
 def test_bytes_are_counted_over_batches() -> None:
