@@ -212,6 +212,7 @@ def load_config(
             parse_address(listener.advertised, f"{where}.advertised")
     if config.admin.enabled:
         _check_door(config.admin, "admin", insecure=config.insecure)
+    _check_ports(config)
     return config
 
 
@@ -315,6 +316,20 @@ def _check_door(door: ListenerConfig | AdminConfig, where: str, *, insecure: boo
         raise ConfigError(f"{where}.handshake_timeout_s must be above 0")
     if not insecure and not is_loopback(door.host) and door.tls_client_ca is None:
         raise ConfigError(
-            f"{where}.host: {door.host} can be reached from other machines and nothing "
-            "authenticates them; pass --insecure to accept that, or name a tls_client_ca"
+            f"{where}.host: {door.host or 'every address'} can be reached from other machines and "
+            "nothing authenticates them; pass --insecure to accept that, or name a tls_client_ca"
         )
+
+
+def _check_ports(config: Config) -> None:
+    """Refuses two doors with one address; whoever binds second would blame another process."""
+    doors: list[tuple[str, ListenerConfig | AdminConfig]] = [
+        (f"listeners.{one.dialect}", one) for one in config.listeners
+    ]
+    if config.admin.enabled:
+        doors.append(("admin", config.admin))
+    known: dict[tuple[str, int], str] = {}
+    for where, door in doors:
+        other = known.setdefault((door.host, door.port), where)
+        if door.port and other != where:
+            raise ConfigError(f"{where}.port: {door.port} is that of {other} already")

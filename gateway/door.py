@@ -27,7 +27,11 @@ def open_door(host: str, port: int, where: str) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
-        raise ConfigError(f"{where}.host: {host} is not an address: {error}") from None
+        raise ConfigError(f"{where}.host: {host} is not an address: {error.strerror}") from None
+    except UnicodeError:
+        raise ConfigError(
+            f"{where}.host: {host} is not an address: no name has that form"
+        ) from None
     bound = socket.socket(family, kind, protocol)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

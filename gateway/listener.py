@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dragoman.gateway.config import ListenerConfig
     from dragoman.gateway.flusher import Flusher
     from dragoman.gateway.reaper import Swept
+    from dragoman.gateway.tls import Tls, TlsStream
 
 ACCEPTS_MAX = 64
 """Connections accepted before other tasks have their turn."""
@@ -95,6 +96,7 @@ class Listener:
         self._empty = trio.Event()
         self._accepting = trio.CancelScope()
         self._streams: set[StreamConnection] = set()
+        self._handshakes: set[trio.CancelScope] = set()
         self._lane = Lane(
             flusher,
             idle_us=self._idle_us,
@@ -140,7 +142,10 @@ class Listener:
         self._accepting.cancel()
 
     def drain(self) -> None:
-        """Hears no connection any more; each closes once it has what it asked."""
+        """Hears no connection any more; each closes once it has what it asked. Who has not done
+        with TLS has asked nothing."""
+        for handshake in self._handshakes:
+            handshake.cancel()
         now = self._clock()
         self._lane.drain(now)
         for stream in list(self._streams):
@@ -222,7 +227,7 @@ class Listener:
         assert self.tls is not None, "only TLS listeners serve streams"
         connection: StreamConnection | None = None
         try:
-            stream = await shake_hands(accepted, self.tls, self.config.handshake_timeout_s)
+            stream = await self._shake_hands(accepted, self.tls)
             subject = subject_of(stream)
             session = self._session(accepted, address, self._clock(), subject)
             if subject:
@@ -262,6 +267,15 @@ class Listener:
                 self._streams.discard(connection)
             accepted.close()
             self._closed()
+
+    async def _shake_hands(self, accepted: socket.socket, tls: Tls) -> TlsStream:
+        with trio.CancelScope() as scope:
+            self._handshakes.add(scope)
+            try:
+                return await shake_hands(accepted, tls, self.config.handshake_timeout_s)
+            finally:
+                self._handshakes.discard(scope)
+        raise HandshakeRefused("the server stops")
 
     def _closed(self) -> None:
         self.connections -= 1

@@ -58,7 +58,7 @@ def profile_tables(name: str) -> dict[str, Any]:
     """
     if name not in PROFILES:
         near = difflib.get_close_matches(name, PROFILES, 1, 0.4)
-        hint = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(PROFILES)}"
+        hint = f'did you mean "{near[0]}"?' if near else f"known are {', '.join(PROFILES)}"
         raise ConfigError(f'unknown profile "{name}"; {hint}')
     tables: dict[str, Any] = {}
     for key, value, _ in PROFILES[name]:

@@ -80,21 +80,28 @@ class Tls:
             context.load_cert_chain(
                 config.tls_cert, config.tls_key, password=config.tls_key_password or ""
             )
-        except (OSError, ssl.SSLError) as error:
+        except (OSError, ValueError) as error:  # of a password that is too long, too
             raise ConfigError(
                 f"{self._where}: {config.tls_cert} and {config.tls_key} are not a "
-                f"certificate and its key: {error}"
+                f"certificate and its key: {_said(error)}"
             ) from None
         if config.tls_client_ca is not None:
             try:
                 context.load_verify_locations(config.tls_client_ca)
-            except (OSError, ssl.SSLError) as error:
+            except OSError as error:
                 raise ConfigError(
                     f"{self._where}: {config.tls_client_ca} holds no certificates of "
-                    f"authorities: {error}"
+                    f"authorities: {_said(error)}"
                 ) from None
             context.verify_mode = ssl.CERT_REQUIRED
         return context
+
+
+def _said(error: Exception) -> str:
+    """What OpenSSL or the system says, without numbers and places in the source."""
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return error.reason.replace("_", " ").lower()
+    return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def tls_of(config: ListenerConfig | AdminConfig, where: str) -> Tls | None:
@@ -189,12 +196,11 @@ async def _shake(accepted: socket.socket, context: ssl.SSLContext) -> TlsStream:
 
 
 def _reason(cause: BaseException | None) -> str:
-    """OpenSSL's own words, without its places in the source."""
+    """Why a handshake ended."""
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"the client's certificate was refused: {cause.verify_message}"
     if isinstance(cause, ssl.SSLError) and cause.reason:
-        words = cause.reason.replace("_", " ").lower()
-        return _PLAIN.get(cause.reason, words)
+        return _PLAIN.get(cause.reason, _said(cause))
     return "the peer left during the handshake"
 
 

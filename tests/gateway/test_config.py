@@ -266,3 +266,15 @@ def test_tls_that_cannot_be_meant_is_refused(
 def test_a_public_address_whose_clients_show_certificates_is_authenticated(tmp_path: Path) -> None:
     text = "[admin]\nhost='0.0.0.0'\ntls_cert='a'\ntls_key='b'\ntls_client_ca='c'\n"
     assert load(tmp_path, text).admin.host == "0.0.0.0"
+
+
+@pytest.mark.parametrize("keys", [("listeners.v1.port", "admin.port"), ("admin.port",)])
+def test_two_doors_with_one_address_are_refused(keys: tuple[str, ...]) -> None:
+    flags = dict.fromkeys(keys, 9000)
+    with pytest.raises(ConfigError, match=r"\.port: 9000 is that of listeners\.cursus already$"):
+        load_config(None, {}, flags)
+    load_config(None, {}, flags, ephemeral=True)
+
+
+def test_one_port_of_two_addresses_is_taken_twice() -> None:
+    load_config(None, {}, {"admin.port": 9000, "admin.host": "127.0.0.2"})

@@ -89,7 +89,7 @@ def test_a_flag_names_the_profile_before_a_variable_before_the_file(tmp_path: Pa
     [
         ("cursus-documents", 'did you mean "cursus-document"'),
         ("cursus", 'did you mean "cursus-document"'),
-        ("q", "there are cursus-document"),
+        ("q", "known are cursus-document"),
     ],
 )
 def test_an_unknown_profile_is_refused_with_the_nearest(

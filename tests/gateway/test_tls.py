@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
+import trio.testing
 from structlog.testing import capture_logs
 
 from dragoman.codecs.registry import dialect
@@ -244,6 +245,12 @@ async def test_a_reload_shows_new_clients_the_new_chain_and_keeps_the_old_ones(
         await trio.aclose_forcefully(old)
 
 
+def test_a_missing_file_is_said_without_numbers(tmp_path: Path) -> None:
+    config = replace(CONFIG, tls_cert=tmp_path / "no", tls_key=tmp_path / "no")
+    with pytest.raises(ConfigError, match=r"its key: No such file or directory$"):
+        Tls(config, "here")
+
+
 async def test_a_broken_new_file_keeps_the_old_certificate(authority: Authority) -> None:
     files = authority.write()
     async with listening(**files.settings()) as place:
@@ -281,6 +288,25 @@ async def test_an_encrypted_key_wants_its_password_and_nobody_is_asked_for_it(
     config = replace(CONFIG, **files.settings())
     with pytest.raises(ConfigError, match="are not a certificate and its key"):
         Tls(config, "here")
+    with pytest.raises(ConfigError, match="password cannot be longer"):
+        Tls(replace(config, tls_key_password="x" * 2000), "here")
     config = replace(config, tls_key_password="secret")
     Tls(config, "here")
     assert "secret" not in repr(config)
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01"])
+async def test_a_drain_does_not_wait_for_handshakes(
+    authority: Authority, log: list[Any], sent: bytes
+) -> None:
+    async with listening(**authority.write().settings()) as place:
+        async with await place.dial() as peer:
+            await peer.send_all(sent)
+            while not place.listener.connections:
+                await trio.lowlevel.checkpoint()
+            await trio.testing.wait_all_tasks_blocked()
+            place.listener.stop_accepting()
+            place.listener.drain()
+            assert await hear_end(peer) == b""
+        await place.wait_left()
+    assert [entry["reason"] for entry in failures(log)] == ["the server stops"]
