@@ -139,7 +139,8 @@ def _tell(settings: Config, store: DiskStore, *, verify: bool) -> None:
         log.warning("acknowledged records may be lost in a power cut", **said)
     elif settings.profile:
         log.info("acknowledged records survive a power cut", **said)
-    log.info("log opened", directory=str(settings.data), clean=store.clean)
+    replayed = {} if store.clean else {"replayed": store.statistics()["store_replayed_groups"]}
+    log.info("log opened", directory=str(settings.data.absolute()), clean=store.clean, **replayed)
     if verify:
         _verify(settings.data)
 

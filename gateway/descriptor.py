@@ -51,17 +51,19 @@ def fit_connections(config: Config, descriptors: int) -> Config:
             f"allows {descriptors}: lower connections_max or open_files_max, or raise the limit "
             "(ulimit -Hn)"
         )
-    fitted = {}
+    fitted: dict[str, int] = {}
+    lowered: dict[str, int] = {}
     for index, one in enumerate(others):
         fitted[one.dialect] = min(one.connections_max, left // (len(others) - index))
         left -= fitted[one.dialect]
         if fitted[one.dialect] < one.connections_max:
-            _log.warning(
-                "the system's limit of descriptors lowers connections_max",
-                dialect=one.dialect,
-                wanted=one.connections_max,
-                connections_max=fitted[one.dialect],
-            )
+            lowered[one.dialect] = fitted[one.dialect]
+    if lowered:
+        _log.warning(
+            "connections_max is lowered to what the system's descriptors allow (ulimit -Hn)",
+            descriptors=descriptors,
+            **lowered,
+        )
     return replace(
         config,
         listeners=tuple(

@@ -19,6 +19,7 @@ from dragoman.gateway.admin import Admin
 from dragoman.gateway.admin_app import make_application
 from dragoman.gateway.clock import read_clocks
 from dragoman.gateway.descriptor import fit_connections, raise_descriptor_limit
+from dragoman.gateway.door import is_loopback
 from dragoman.gateway.flusher import Flusher
 from dragoman.gateway.health import Health, Phase
 from dragoman.gateway.inflow import Inflow
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from dragoman.core.interface import LogEngine
-    from dragoman.gateway.config import Config
+    from dragoman.gateway.config import AdminConfig, Config, ListenerConfig
     from dragoman.gateway.reaper import Swept
+    from dragoman.gateway.tls import Tls
 
 LAST_CHECKPOINT_SECONDS_MAX = 60
 """How long the last flush and checkpoint may take before the process ends without them."""
@@ -103,21 +105,39 @@ class Server:
 
     def reload(self) -> None:
         """Reads the certificates of all listeners again; says in the log what became of it."""
-        shown = [(one.dialect.name, one.tls) for one in self._listeners]
-        shown += [("admin", None if self._admin is None else self._admin.tls)]
         reloaded = []
-        for name, tls in shown:
-            if tls is None:
-                continue
+        for name, tls in self._secured().items():
             try:
                 tls.reload()
                 reloaded.append(name)
             except ConfigError as error:
-                _log.error("the old certificate stays", error=str(error))
+                _log.error("the old certificate stays", listener=name, error=str(error))
         _log.info(
             "SIGHUP: certificates are read again; all else is read at start only",
             certificates=", ".join(reloaded) or "none",
         )
+
+    def _secured(self) -> dict[str, Tls]:
+        """What speaks TLS, by name."""
+        doors = {one.dialect.name: one.tls for one in self._listeners}
+        doors["admin"] = None if self._admin is None else self._admin.tls
+        return {name: tls for name, tls in doors.items() if tls is not None}
+
+    def _tell(self) -> None:
+        """Says where clients are welcome, and where nothing keeps strangers out."""
+        secured = self._secured()
+        tls = {"tls": ", ".join(secured)} if secured else {}
+        _log.info("serving", **self.ports, **tls)
+        doors: dict[str, ListenerConfig | AdminConfig] = {}
+        doors |= {one.dialect: one for one in self._config.listeners}
+        if self._config.admin.enabled:
+            doors["admin"] = self._config.admin
+        if public := {
+            name: one.host
+            for name, one in doors.items()
+            if not is_loopback(one.host) and one.tls_client_ca is None
+        }:
+            _log.warning("whoever reaches these addresses is served; nobody is asked who", **public)
 
     def stop(self) -> None:
         """Asks for an orderly end."""
@@ -141,7 +161,7 @@ class Server:
                 while not all(listener.is_accepting for listener in self._listeners):
                     await trio.lowlevel.checkpoint()
                 self._health.phase = Phase.SERVING
-                _log.info("serving", **self.ports)
+                self._tell()
                 started(self.ports)
                 await self._stopping.wait()
                 await self._drain()
@@ -158,6 +178,7 @@ class Server:
 
                 async def serve() -> None:
                     await self.run(started)
+                    _log.info("stopped")
                     nursery.cancel_scope.cancel()
 
                 nursery.start_soon(serve)

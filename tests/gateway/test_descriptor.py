@@ -46,7 +46,12 @@ def test_limits_that_nobody_chose_are_lowered_the_largest_first() -> None:
     with capture_logs() as log:
         fitted = fit_connections(config_of(5000, 100, 5000), DESCRIPTORS_OWN + FILES + 1100)
     assert limits_of(fitted) == [500, 100, 500]
-    assert [entry["dialect"] for entry in log] == ["d0", "d2"]
+    (said,) = log
+    assert {name: said.get(name) for name in ("d0", "d1", "d2")} == {
+        "d0": 500,
+        "d1": None,
+        "d2": 500,
+    }
 
 
 def test_the_admin_port_has_its_share() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import signal
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,11 +16,13 @@ from dragoman.gateway import server as server_module
 from dragoman.gateway.config import Config, load_config
 from dragoman.gateway.server import Server
 from dragoman.gateway.table import ConfigError
+from support.authority import Authority
 from support.house import ask, hear_end
 from support.toy import TOY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
 
 
 def config_of(**flags: Any) -> Config:
@@ -27,9 +30,11 @@ def config_of(**flags: Any) -> Config:
 
 
 @asynccontextmanager
-async def serving(store: MemoryStore | None = None) -> AsyncIterator[tuple[Server, trio.Event]]:
+async def serving(
+    store: MemoryStore | None = None, config: Config | None = None
+) -> AsyncIterator[tuple[Server, trio.Event]]:
     """A running server in memory, and an event that says it has ended."""
-    server = Server(config_of(), Engine(store or MemoryStore()))
+    server = Server(config or config_of(), Engine(store or MemoryStore()))
     started, ended = trio.Event(), trio.Event()
 
     def say_started(ports: Mapping[str, int]) -> None:
@@ -114,7 +119,30 @@ async def test_signals_stop_the_server() -> None:
         await server.run_until_signalled(stop)
     events = [entry["event"] for entry in log]
     assert "stopping" in events
+    assert events[-1] == "stopped"
     assert any(event.startswith("SIGHUP") for event in events)
+
+
+@pytest.mark.parametrize("insecure", [False, True])
+async def test_the_start_says_what_speaks_tls_and_where_nobody_is_asked_who(
+    tmp_path: Path, insecure: bool
+) -> None:
+    authority = Authority(tmp_path)
+    keys = authority.write().settings()
+    secured = {f"listeners.v1.{name}": str(path) for name, path in keys.items()}
+    config = config_of(**secured)
+    if insecure:
+        doors = (replace(one, host="0.0.0.0") for one in config.listeners if one.dialect != "iggy")
+        config = replace(config, listeners=tuple(doors))
+    with capture_logs() as log:
+        async with serving(config=config):
+            pass
+    (said,) = (entry for entry in log if entry["event"] == "serving")
+    assert said["tls"] == "v1"
+    warned = [entry for entry in log if entry["event"].startswith("whoever reaches")]
+    assert len(warned) == insecure
+    if insecure:
+        assert {"cursus", "v1", "rustlog"} == {*warned[0]} - {"event", "log_level"}
 
 
 async def test_a_taken_port_gives_the_others_back() -> None:
