@@ -82,6 +82,9 @@ class Pool:
         except ClientError as error:
             await self._drop(ask.address)
             return error
+        except BaseException:
+            await self._drop(ask.address)  # who is cancelled leaves answers owed
+            raise
 
     async def _drop(self, address: Address) -> None:
         _, stack = self._clients.pop(address, (None, None))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import trio
 
 from dragoman.clients.error import ConnectionLost, NoAnswer, PartlySent, Unreachable
 from dragoman.clients.plan import Address, Ask, Pause, ask_one, on
@@ -83,6 +84,20 @@ async def test_an_overdue_answer_dies_with_its_connection(face: str) -> None:
         silent, heard = await run(face, each(ask, ask), read_timeout_s=0.2)
     assert isinstance(silent, NoAnswer)
     assert heard == [calls.TopicsListed([])]
+
+
+async def test_a_cancelled_ask_takes_its_connection_with_it() -> None:
+    with Scripted(Expect(b"LIST"), LIST) as server:
+        ask = Ask(at(server), (calls.ListTopics(),))
+        pool = Pool("cursus")
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(pool.run, each(ask))
+                while not server.seen:
+                    await trio.lowlevel.checkpoint()
+                scope.cancel()
+        assert await pool.run(each(ask)) == [[calls.TopicsListed([])]]
+        await pool.aclose()
 
 
 @FACES
