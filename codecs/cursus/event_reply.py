@@ -44,7 +44,7 @@ def frames(
     Args:
         legacy: As brokers before July 2026 did.
     """
-    body = _head(tag, reply, legacy=legacy)
+    body = _head(tag, reply, legacy=legacy).encode()
     if len(body) > FRAME_BYTES_MAX:
         facts: dict[str, int | str] = {"size": len(body), "limit": FRAME_BYTES_MAX}
         failure = Failure(ErrorCode.RECORD_TOO_LARGE, "the snapshot fits in no frame", facts)

@@ -51,7 +51,7 @@ def hear_event(request: EventRequest, text: str) -> EventAnswer:
                 head = json.loads(text)
                 snapshot = _snapshot(head.get("snapshot"))
                 return calls.EventsRead(int(head["partition"]), [], snapshot)
-    except (AttributeError, KeyError, TypeError, ValueError) as fault:
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as fault:
         raise _unheard(request, text, fault) from None
     raise _unheard(request, text, None)
 
@@ -67,7 +67,7 @@ def hear_head(request: calls.ReadEvents, body: bytes) -> calls.EventsRead | Fail
         return failure
     try:
         told = json.loads(text)
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise _unheard(request, text, fault) from None
     if isinstance(told, dict) and isinstance(told.get("error"), str):
         return failure_of(told["error"])

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from dragoman.codecs.cursus.say_event import EventRequest
 
 K = b"k"
+NESTED = "[" * 100_000
+"""JSON of more levels than Python reads."""
 APPEND = calls.AppendEvent("t", K, 0, 1, RecordBatch(1, VarColumn.single(b"x"), origin=Origin.NONE))
 VERSION = calls.ReadVersion("t", K, 0)
 SAVE = calls.SaveSnapshot("t", K, 0, 1, b"")
@@ -42,6 +44,7 @@ STREAM = calls.ReadEvents("t", K, 0)
         (STREAM, "{}"),
         (STREAM, "[]"),
         (STREAM, '{"partition":"x"}'),
+        pytest.param(SNAPSHOT, f"OK snapshot={NESTED}", id="nested"),
     ],
 )
 def test_other_texts_are_no_answers(request_: EventRequest, text: str) -> None:
@@ -62,7 +65,10 @@ def test_a_stream_is_whole_with_its_batch() -> None:
     assert told.reply.count == 1
 
 
-@pytest.mark.parametrize("data", [BATCH, HEAD + HEAD, framed("OK"), framed("{")])
+@pytest.mark.parametrize(
+    "data",
+    [BATCH, HEAD + HEAD, framed("OK"), framed("{"), pytest.param(framed(NESTED), id="nested")],
+)
 def test_a_stream_is_a_head_and_a_batch(data: bytes) -> None:
     speaker = CursusSpeaker()
     speaker.ask(STREAM)
