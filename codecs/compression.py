@@ -69,11 +69,16 @@ def too_large(name: str, limit: int) -> BadCompression:
 
 
 class Registry:
-    """Compressions that can be told apart."""
+    """Compressions that can be told apart.
+
+    Attributes:
+        begins: Those that have a magic by its first byte: a frame that begins otherwise needs no
+            `sniff`.
+    """
 
     def __init__(self) -> None:
         self._named: dict[str, Compression] = {}
-        self._begin: dict[bytes, list[Compression]] = {}
+        self.begins: dict[bytes, list[Compression]] = {}
 
     def register(self, added: Compression) -> None:
         """Adds a compression; connections that are open know it at once.
@@ -92,7 +97,7 @@ class Registry:
             raise BadRegistration(f"there is a compression {name!r} already")
         if magic:
             self._check_magic(name, magic)
-            self._begin.setdefault(magic[:1], []).append(added)
+            self.begins.setdefault(magic[:1], []).append(added)
         self._named[name] = added
 
     def _check_magic(self, name: str, magic: bytes) -> None:
@@ -129,7 +134,7 @@ class Registry:
 
     def sniff(self, data: bytes) -> Compression | None:
         """The compression whose magic the data begins with."""
-        for one in self._begin.get(data[:1], ()):
+        for one in self.begins.get(data[:1], ()):
             if data.startswith(one.magic):
                 return one
         return None

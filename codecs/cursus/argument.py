@@ -26,6 +26,8 @@ RECORDS_MAX: Final = 8192
 
 INT32: Final = (-(1 << 31), (1 << 31) - 1)
 INT64: Final = (-(1 << 63), (1 << 63) - 1)
+DIGITS_MAX: Final = 20
+_OFFSET: Final = calls.Whence.OFFSET
 _NUMBER = re.compile(rb"[+-]?\d{1,20}")
 
 
@@ -125,13 +127,16 @@ def value_of(command: Command, name: str) -> bytes:
 
 
 def text_of(command: Command, name: str) -> str:
-    return decoded(value_of(command, name), name)
+    value = command.values.get(name)
+    return decoded(value or value_of(command, name), name)
 
 
 def number_in(value: bytes, bounds: tuple[int, int], wording: str) -> int:
-    if _NUMBER.fullmatch(value) is None or not bounds[0] <= (number := int(value)) <= bounds[1]:
-        raise Bad(wording)
-    return number
+    if (value.isdigit() and len(value) <= DIGITS_MAX) or _NUMBER.fullmatch(value) is not None:
+        number = int(value)
+        if bounds[0] <= number <= bounds[1]:
+            return number
+    raise Bad(wording)
 
 
 def flag(values: dict[str, bytes], name: str) -> bool:
@@ -159,11 +164,13 @@ def topic_of(command: Command, tag: Tag, missing: str = "") -> tuple[str, str]:
 def place_of(command: Command, tag: Tag, syntax: str) -> tuple[str, str, int]:
     """Namespace, topic and partition of a reader."""
     values = command.values
-    wanted = ("topic", "partition", "offset") if command.positional else ("topic", "partition")
-    if (command.positional and command.rest) or not all(values.get(name) for name in wanted):
+    partition = values.get("partition")
+    if not (partition and values.get("topic")):
+        raise Bad(syntax)
+    if command.positional and (command.rest or not values.get("offset")):
         raise Bad(syntax)
     tag.topic = text_of(command, "topic")
-    tag.partition = partition_of(values["partition"], syntax)
+    tag.partition = partition_of(partition, syntax)
     return *split_flat(tag.topic), tag.partition
 
 
@@ -186,7 +193,7 @@ def start_of(command: Command, missing: str) -> tuple[calls.Whence, int, str]:
     group = decoded(values.get("group", b""), "group")
     if "offset" in values:
         bounds = (0, INT64[1])
-        return calls.Whence.OFFSET, number_in(values["offset"], bounds, "invalid_offset"), group
+        return _OFFSET, number_in(values["offset"], bounds, "invalid_offset"), group
     reset = values.get("autoOffsetReset")
     if reset not in (None, b"earliest", b"latest"):
         raise Bad(f"invalid_auto_offset_reset value={shown(reset or b'')}")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dragoman.codecs.cursus.argument import Context, Handler
     from dragoman.codecs.cursus.command import Command
 
+_NO_ACKS: Final = calls.Acks.NONE
 KEY_BYTES_MAX: Final = 4096
 """The longest key of a PUBLISH: it is hashed byte by byte."""
 
@@ -84,7 +85,7 @@ def _publish(context: Context, command: Command, tag: Tag) -> Heard:
     batch = one_record(message, key, producer=producer, epoch=epoch, sequence=sequence)
     partition = route if isinstance(route, int) else 0
     ack = AckTag(tag.topic, partition, producer, epoch, sequence, sequence, is_object=False)
-    ack.droppable = acks is calls.Acks.NONE
+    ack.droppable = acks is _NO_ACKS
     idempotent = flag(values, "isIdempotent")
     request = calls.Produce(
         topic, batch, route, namespace, acks, context.create_partitions, idempotent

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from dragoman.core.batch import RecordBatch
 
 _U16 = Struct(">H").unpack_from
+_NO_ACKS = calls.Acks.NONE
+_DOCUMENT, _L1 = Style.DOCUMENT, Style.L1
 _TEXT_PARTITION = re.compile(rb"-?[0-9]{1,10}")
 
 
@@ -137,7 +139,7 @@ def ask(data: bytes, at: int, end: int, create_partitions: int) -> Heard:
         if meant is None:
             shown = printable(acks[:16].decode(errors="replace"))
             raise BadBatch(f"invalid_acks value={shown}")
-        tag.droppable = meant is calls.Acks.NONE
+        tag.droppable = meant is _NO_ACKS
         last = batch.count - 1
         if last < 0:
             return Refused(tag, Failure(ErrorCode.EMPTY_BATCH))
@@ -159,9 +161,9 @@ def head_of(
     topic: bytes, partition: int, seq_start: int, seq_end: int, count: int, style: Style
 ) -> bytes:
     """The head of a reply batch; acks are always `1` and it is never marked idempotent."""
-    if style is Style.DOCUMENT:
+    if style is _DOCUMENT:
         place = str(partition).encode()
         return cursus_document.encode_head(topic, place, b"1", False, seq_start, seq_end, count)
-    if style is Style.L1:
+    if style is _L1:
         return cursus_l1.encode_head(topic, partition, b"1", seq_start, seq_end, count)
     return cursus_l3.encode_head(topic, partition, b"1", False, seq_start, seq_end, count)

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 _U32 = Struct(">I").unpack_from
 _U16 = Struct(">H").unpack_from
+_FRAMES: Final = Style.FRAMES
 _OFFLOAD_BYTES: Final = 256 * 1024
 
 
@@ -96,9 +97,10 @@ class CursusCodec:
         heard: list[Heard] = []
         size = len(data)
         needed = 4
+        frame_bytes_max = self._limits.frame_bytes_max
         while (left := size - at) >= 4:
             (length,) = _U32(data, at)
-            if length > self._limits.frame_bytes_max:
+            if length > frame_bytes_max:
                 heard.append(self._lost(data[at : at + 4], length))
                 return heard
             begin, end = at + 4, at + 4 + length
@@ -122,7 +124,8 @@ class CursusCodec:
                 if type(items[-1]) is HungUp or (type(items[-1]) is Refused and items[-1].fatal):
                     return heard
             at = end
-        self._rest.keep(data[at:], needed)
+        if at < size:
+            self._rest.keep(data[at:], needed)
         return heard
 
     def _lost(self, first: bytes, length: int) -> Refused:
@@ -139,7 +142,8 @@ class CursusCodec:
 
     def _body(self, body: bytes, *, offloaded: bool) -> list[Heard] | None:
         """What a frame asks that is not a plain batch; None where a thread has to find out."""
-        compression = self._compressions.sniff(body)
+        begins = self._compressions.begins
+        compression = self._compressions.sniff(body) if body[:1] in begins else None
         if compression is None and self._unmarked is not None and not _is_plain(body):
             compression = self._unmarked
         if compression is None:
@@ -205,17 +209,22 @@ class CursusCodec:
         assert isinstance(tag, Tag), "only what writes has another tag"
         match reply:
             case calls.Fetched():
-                if tag.style is Style.FRAMES:
+                if tag.style is _FRAMES:
                     return Sent(payload_frames(reply.slices), close_after=True)
                 only = batch_frames(reply.slices, tag, self._renderings, only_first=True)
                 return Sent(only)
+            case calls.Followed():
+                if tag.style is _FRAMES:
+                    return Sent(payload_frames(reply.slices))
+                return Sent(batch_frames(reply.slices, tag, self._renderings, only_first=False))
+            case _ if isinstance(reply, group_reply.GroupReply):
+                if tag.consumer and type(reply) is calls.GroupJoined:
+                    joined(self._context, tag, reply.member)
+                line = group_reply.line(tag, reply, legacy=self._legacy)
+                return Sent((frame(line),), close_after=tag.closes)
             case calls.FetchedMatching(_, parts):
                 only = matching_frames(parts, tag, self._renderings, apart=self._legacy)
                 return Sent(only)
-            case calls.Followed():
-                if tag.style is Style.FRAMES:
-                    return Sent(payload_frames(reply.slices))
-                return Sent(batch_frames(reply.slices, tag, self._renderings, only_first=False))
             case _ if isinstance(reply, event_reply.EventReply):
                 return Sent(event_reply.frames(tag, reply, self._renderings, legacy=self._legacy))
         return Sent((frame(self._line(tag, reply)),), close_after=tag.closes)
@@ -237,10 +246,6 @@ class CursusCodec:
                 return translate.topics_line(reply)
             case calls.Answered(payload):
                 return str(payload)
-            case _ if isinstance(reply, group_reply.GroupReply):
-                if tag.consumer and type(reply) is calls.GroupJoined:
-                    joined(self._context, tag, reply.member)
-                return group_reply.line(tag, reply, legacy=self._legacy)
         raise AssertionError(f"no command of this dialect is answered by {type(reply).__name__}")
 
     def send_failure(self, tag: Tag | AckTag, failure: Failure) -> Sent:

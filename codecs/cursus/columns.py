@@ -38,6 +38,7 @@ SHORT_MAX: Final = FIELD_BYTES_MAX
 MESSAGE_BYTES: Final = 48
 """A message whose strings and payload are empty."""
 
+_CURSUS: Final = Origin.CURSUS
 _KNOWN_MAX = 4096
 """Different headers of one batch that are remembered at a time."""
 
@@ -60,7 +61,7 @@ def to_batch(columns: WithEvents | WithoutEvents, headers: VarColumn | None) -> 
     return RecordBatch(
         count,
         columns.payload,
-        origin=Origin.CURSUS,
+        origin=_CURSUS,
         keys=_keys(columns.key, count) if columns.key else None,
         headers=headers,
         producers=producers,
@@ -283,7 +284,7 @@ def _unsaid(batch: RecordBatch, key: Vars) -> int:
     if batch.values.validity is not None:
         lost += sum([not batch.values.is_present(index) for index in range(batch.count)])
     keys = batch.keys
-    if keys is not None and (batch.origin != Origin.CURSUS or key is not keys):
+    if keys is not None and (batch.origin != _CURSUS or key is not keys):
         lost += sum([known is not None and not 0 < len(known) <= SHORT_MAX for known in keys])
     return lost
 

@@ -83,12 +83,16 @@ COMMAND_BYTES_MAX: Final = 256 * 1024
 """The longest command, without its message."""
 
 _KEYWORD = re.compile(rb"[\0\s]{0,64}([A-Za-z_]{3,32})(?=[\0\s]|\Z)")
-_MESSAGE = re.compile(rb"(?:\A|\s)message=")
+_MESSAGE: Final = b"message="
 _NAMED = re.compile(
     rb"[\0\s]*(?:%b)=" % b"|".join(sorted([name.encode() for name in ARGUMENTS], reverse=True))
 )
+_NAMES: Final = {name.encode(): name for name in ARGUMENTS}
+_KNOWN: Final = frozenset((*POSITIONS, *UNSERVED))
+_WRITTEN: Final = {keyword.encode(): keyword for keyword in _KNOWN}
+"""Keywords as clients write them; in small letters they are the same."""
 _PLAIN_TOPIC = re.compile(rb"[\0\s]*(\S+)(?:\s|\Z)")
-_EDGE = b"\0 \t\r\n"
+_EDGE = b"\0 \t\r\n\v\f"
 
 
 @dataclass(slots=True)
@@ -113,10 +117,12 @@ def find_keyword(text: bytes) -> tuple[str, int] | None:
     found = _KEYWORD.match(text)
     if found is None:
         return None
-    keyword = found[1].decode().upper()
-    if keyword in POSITIONS or keyword in UNSERVED or keyword.startswith(REPLICATION):
-        return keyword, found.end()
-    return None
+    keyword = _WRITTEN.get(found[1])
+    if keyword is None:
+        keyword = found[1].decode().upper()
+        if keyword not in _KNOWN and not keyword.startswith(REPLICATION):
+            return None
+    return keyword, found.end()
 
 
 def is_named(text: bytes, at: int = 0) -> bool:
@@ -135,31 +141,49 @@ def parse(keyword: str, text: bytes) -> Command | None:
         text: What follows the keyword.
     """
     message = None
-    named = is_named(text)
     if keyword in WITH_MESSAGE:
         head = text[:COMMAND_BYTES_MAX]
-        if keyword == "PUBLISH" and not named and (start := _PLAIN_TOPIC.match(head)) is not None:
+        if (
+            keyword == "PUBLISH"
+            and not is_named(text)
+            and (start := _PLAIN_TOPIC.match(head)) is not None
+        ):
             values = {"topic": start[1]}
             if start.end() > start.end(1):
                 values["message"] = text[start.end() :]
             return Command(keyword, True, values)
-        if (found := _MESSAGE.search(head)) is not None:
-            message = text[found.end() :]
-            text = text[: found.start()]
+        if (at := _message_at(head)) >= 0:
+            message = text[at + len(_MESSAGE) :]
+            text = text[:at]
     if len(text) > COMMAND_BYTES_MAX:
         return None
     tokens = text.strip(_EDGE).split()
-    if tokens and not named:
+    if tokens and not _is_argument(tokens[0]):
         names = POSITIONS.get(keyword, ())
         count = len(names)
         return Command(keyword, True, dict(zip(names, tokens, strict=False)), tokens[count:])
-    command = Command(keyword, False, {})
+    named_values: dict[str, bytes] = {}
+    rest: list[bytes] = []
     for token in tokens:
         name, equals, value = token.partition(b"=")
         if equals:
-            command.values[name.decode(errors="replace")] = value
+            named_values[_NAMES.get(name) or name.decode(errors="replace")] = value
         else:
-            command.rest.append(token)
+            rest.append(token)
     if message is not None:
-        command.values["message"] = message
-    return command
+        named_values["message"] = message
+    return Command(keyword, False, named_values, rest)
+
+
+def _is_argument(token: bytes) -> bool:
+    """Whether a token is what makes the clients' form; as `is_named` for its first one."""
+    name, equals, _ = token.partition(b"=")
+    return bool(equals) and name in _NAMES
+
+
+def _message_at(text: bytes) -> int:
+    """Where the message begins to be named, which is at the start of an argument; -1 nowhere."""
+    at = text.find(_MESSAGE)
+    while at > 0 and not text[at - 1 : at].isspace():
+        at = text.find(_MESSAGE, at + 1)
+    return at

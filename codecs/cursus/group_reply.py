@@ -32,21 +32,28 @@ MOVED_ON: Final = frozenset(
 _NEVER: Final = "0001-01-01T00:00:00Z"
 
 GroupReply = (
-    calls.GroupJoined
-    | calls.HeartbeatAccepted
+    calls.HeartbeatAccepted
+    | calls.OffsetCommitted
+    | calls.OffsetFetched
+    | calls.GroupJoined
     | calls.GroupLeft
     | calls.GroupCreated
     | calls.GroupDescribed
     | calls.GroupsListed
-    | calls.OffsetCommitted
-    | calls.OffsetFetched
 )
-"""What `line` has words for."""
+"""What `line` has words for; the frequent ones are looked for first."""
 
 
 def line(tag: Tag, reply: GroupReply, *, legacy: bool) -> str:
     """The one line that answers a command of groups."""
     match reply:
+        case calls.HeartbeatAccepted():
+            return "OK" if tag.positional or legacy else _heard(reply.member, reply.generation)
+        case calls.OffsetCommitted(count):
+            return f"OK batched={count}" if tag.command == "BATCH_COMMIT" else "OK"
+        case calls.OffsetFetched(_, offset):
+            shown = max(offset or 0, 0)
+            return str(shown) if legacy or tag.positional else f"OK offset={shown}"
         case calls.GroupJoined(member, generation, partitions):
             if tag.command == "SUBSCRIBE":
                 return _made(tag, legacy=legacy)
@@ -55,8 +62,6 @@ def line(tag: Tag, reply: GroupReply, *, legacy: bool) -> str:
                 return f"OK {assignments}"
             # One client matches this line whole, to the last bracket.
             return f"OK generation={generation} member={member} {assignments}"
-        case calls.HeartbeatAccepted(member, generation):
-            return "OK" if tag.positional or legacy else _heard(member, generation)
         case calls.GroupLeft(member):
             if legacy:
                 return f"✅ Left group '{printable(tag.group)}'"
@@ -68,11 +73,6 @@ def line(tag: Tag, reply: GroupReply, *, legacy: bool) -> str:
         case calls.GroupsListed(groups):
             names = sorted({group.name for group in groups})
             return f"OK count={len(names)} groups={','.join(names)}"
-        case calls.OffsetCommitted(count):
-            return f"OK batched={count}" if tag.command == "BATCH_COMMIT" else "OK"
-        case calls.OffsetFetched(_, offset):
-            shown = max(offset or 0, 0)
-            return str(shown) if legacy or tag.positional else f"OK offset={shown}"
 
 
 def refusal(tag: Tag, failure: Failure, *, legacy: bool) -> str | None:

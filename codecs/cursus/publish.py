@@ -8,6 +8,7 @@ from dragoman.core import calls
 from dragoman.core.batch import Origin, RecordBatch
 from dragoman.core.column import VarColumn
 
+_CURSUS: Final = Origin.CURSUS
 ACKS: Final[dict[bytes, calls.Acks]] = {
     b"": calls.Acks.LEADER,
     b"1": calls.Acks.LEADER,
@@ -25,7 +26,7 @@ def one_record(
     return RecordBatch(
         1,
         VarColumn.single(value),
-        origin=Origin.CURSUS,
+        origin=_CURSUS,
         keys=VarColumn.single(key) if key else None,
         producers=(producer,) if producer else (),
         producer_epoch=epoch or None,

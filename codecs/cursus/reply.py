@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dragoman.core.calls import BatchSlice, Fetched
 
 LENGTH: Final = Struct(">I").pack
+_L1: Final = Style.L1
 RENDERING: Final = "cursus"
 RENDERING_L1: Final = "cursus-l1"
 HEAD_BYTES_MAX: Final = 1024
@@ -40,10 +41,10 @@ def frame(text: str | bytes) -> bytes:
 
 def rendering_of(batch: RecordBatch, renderings: RenderingCache, style: Style) -> Rendering:
     """The batch's messages, kept where there is room."""
-    key = RENDERING_L1 if style is Style.L1 else RENDERING
+    key = RENDERING_L1 if style is _L1 else RENDERING
     kept = renderings.get(batch, key)
     if kept is None:
-        kept = render_l1(batch) if style is Style.L1 else render(batch)
+        kept = render_l1(batch) if style is _L1 else render(batch)
         renderings.put(batch, key, kept)
     return kept
 
