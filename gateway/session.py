@@ -314,7 +314,12 @@ class Session:
                 len(queue) >= REQUESTS_WAITING_MAX
                 or (type(item) is Asked and type(item[1]) in _READS)
             ):
-                break
+                head = queue[0][1]
+                if not (head.ready or head.follows):
+                    break
+                # A Follow that has begun is not waited for: nothing would wake this session again.
+                self._release(now)
+                continue
             if self.offload is not None:
                 break
             if is_first:

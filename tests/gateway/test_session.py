@@ -82,6 +82,13 @@ def test_a_follow_waits_for_the_replies_before_it(toy: Conversation) -> None:
     assert toy.send(b"p b\ns 0 0\n").startswith(b"ok 1\npush a")
 
 
+def test_a_read_in_one_breath_with_a_follow_does_not_wait_for_it(toy: Conversation) -> None:
+    toy.send(b"p a\n")
+    assert toy.send(b"s 1 0\nf 0\ns 1 0\ne last\n") == b"got a\nlast\n"
+    assert toy.hang_up() == b""
+    assert toy.closed
+
+
 def test_a_silent_follow_is_kept_alive_on_its_own_interval(toy: Conversation) -> None:
     toy.send(b"p a\n")
     toy.send(b"s 1 3000\n")
