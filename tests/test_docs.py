@@ -1,4 +1,4 @@
-"""The guide names every key that an operator may set, and documents link to files that exist."""
+"""The guide names every key that an operator may set, and documents link to what exists."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from support.cursus import framed
 
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "docs" / "GUIDE.md").read_text()
-DOCUMENTS = [
-    *("README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/GUIDE.md"),
-    *("docs/CURSUS.md", "specs/cursus/ledger.md"),
-]
+DOCUMENTS = sorted(
+    str(path.relative_to(ROOT))
+    for folder in (ROOT, ROOT / "docs", *(ROOT / "specs").glob("*"))
+    for path in folder.glob("*.md")
+)
 DERIVED = {"dialect", "connections_chosen", "options", "ephemeral", "listeners", "layers"}
 """Fields that no key sets by itself."""
 
@@ -60,9 +61,26 @@ def test_the_guides_compression_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
         there.named("xz").decompress(there.named("xz").compress(bytes(1001)), 1000)
 
 
+def anchors(document: Path) -> set[str]:
+    """The anchors of a document's headings, made as forges make them."""
+    plain = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ (.+)$", plain, re.MULTILINE):
+        shown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
+        anchor = re.sub(r"[^\w\- ]", "", shown).replace(" ", "-")
+        repeats = (f"{anchor}-{number}" for number in range(1, 100))
+        found.add(anchor if anchor not in found else next(a for a in repeats if a not in found))
+    return found
+
+
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_between_documents_lead_somewhere(document: str) -> None:
     path = ROOT / document
-    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text())
-    local = [link for link in links if "://" not in link]
-    assert not [link for link in local if not (path.parent / link).exists()]
+    links = re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", path.read_text())
+    broken = []
+    for link, anchor in links:
+        there = path if not link else path.parent / link
+        if "://" in link or (there.exists() and (not anchor or anchor in anchors(there))):
+            continue
+        broken.append(f"{link}#{anchor}")
+    assert not broken

@@ -56,3 +56,17 @@ def test_the_example_of_a_stream_prints_its_snapshot(port: int) -> None:
     )
     assert done.stderr == ""
     assert done.stdout == "Snapshot(version=1, payload=b'{\"balance\": 100}') []\n"
+
+
+def test_the_example_by_hand_hears_what_it_says(port: int) -> None:
+    section = GUIDE.partition("### By hand\n")[2].partition("\n### ")[0]
+    (example,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", example.replace("9000", str(port))],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == re.findall(r"# (b'.*')", example)
