@@ -147,3 +147,9 @@ class SnapshotRead:
     """Reply of ReadSnapshot; None where none was saved."""
 
     snapshot: Snapshot | None
+
+
+EventRequest = AppendEvent | ReadEvents | ReadVersion | SaveSnapshot | ReadSnapshot
+"""What the event store may be asked."""
+EventReply = EventAppended | EventsRead | VersionRead | SnapshotSaved | SnapshotRead
+"""What the event store answers."""
