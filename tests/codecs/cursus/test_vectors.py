@@ -29,6 +29,7 @@ BEYOND_BYTES = {
         "core/events/test_load.py::test_damaged_records_are_told_and_not_read_again_for_each_request",
         "core/events/test_load.py::test_a_partition_whose_index_is_too_large_serves_no_events",
     ),
+    "CUR-E4": ("test_cursus_protocol.py::test_the_table_of_refusals_has_every_code",),
     "CUR-D1": ("gateway/test_profile.py::test_the_cursus_documents_figures_are_what_counts",),
     "CUR-D2": ("core/storage/test_due_sync.py::test_a_window_ends_by_its_records_or_by_its_time",),
     "CUR-D7": (
