@@ -44,6 +44,7 @@ from dragoman.codecs.cursus.wire import MAGIC
 from dragoman.codecs.framing import Reassembly
 from dragoman.core import calls
 from dragoman.core.error import ErrorCode, Failure
+from dragoman.core.event import EventReply
 from dragoman.core.name import split_flat
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ class CursusCodec:
             case calls.FetchedMatching(_, parts):
                 only = matching_frames(parts, tag, self._renderings, apart=self._legacy)
                 return Sent(only)
-            case _ if isinstance(reply, event_reply.EventReply):
+            case _ if isinstance(reply, EventReply):
                 return Sent(event_reply.frames(tag, reply, self._renderings, legacy=self._legacy))
         return Sent((frame(self._line(tag, reply)),), close_after=tag.closes)
 

@@ -24,16 +24,7 @@ if TYPE_CHECKING:
     from dragoman.codecs.base import Buffer
     from dragoman.codecs.cursus.translate import Tag
     from dragoman.codecs.rendering import RenderingCache
-    from dragoman.core.event import Snapshot
-
-EventReply = (
-    calls.EventAppended
-    | calls.EventsRead
-    | calls.VersionRead
-    | calls.SnapshotSaved
-    | calls.SnapshotRead
-)
-"""What answers a command of the event store."""
+    from dragoman.core.event import EventReply, Snapshot
 
 
 def frames(

@@ -14,23 +14,15 @@ from dragoman.codecs.cursus.fault import failure_of, refused
 from dragoman.core import calls
 
 if TYPE_CHECKING:
-    from dragoman.codecs.cursus.say_event import EventRequest
     from dragoman.core.error import Failure
+    from dragoman.core.event import EventReply, EventRequest
 
 _APPENDED: Final = re.compile(r"OK version=(\d{1,20}) offset=(\d{1,20}) partition=(\d{1,10})")
 _SAVED: Final = re.compile(r"OK version=(\d{1,20}) partition=(\d{1,10})")
 _VERSION: Final = re.compile(r"(?:OK version=)?(\d{1,20})")
 
-EventAnswer = (
-    calls.EventAppended
-    | calls.EventsRead
-    | calls.VersionRead
-    | calls.SnapshotSaved
-    | calls.SnapshotRead
-)
 
-
-def hear_event(request: EventRequest, text: str) -> EventAnswer:
+def hear_event(request: EventRequest, text: str) -> EventReply:
     """The reply to a request; of a stream only its head, which the batch completes.
 
     Raises:

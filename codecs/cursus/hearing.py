@@ -13,11 +13,11 @@ from dragoman.codecs.cursus.columns import headers_of, to_batch
 from dragoman.codecs.cursus.elder import elder
 from dragoman.codecs.cursus.fault import address_of, refused
 from dragoman.codecs.cursus.hear_event import hear_event
-from dragoman.codecs.cursus.say_event import EventRequest
 from dragoman.codecs.cursus.setting import config_of
 from dragoman.codecs.kernels import cursus_l3
 from dragoman.codecs.malformed import Malformed
 from dragoman.core import calls
+from dragoman.core.event import EventRequest
 from dragoman.core.name import split_flat
 
 if TYPE_CHECKING:

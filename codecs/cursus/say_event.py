@@ -13,15 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dragoman.codecs.base import Buffer
-
-EventRequest = (
-    calls.AppendEvent
-    | calls.ReadEvents
-    | calls.ReadVersion
-    | calls.SaveSnapshot
-    | calls.ReadSnapshot
-)
-"""What the event store is asked."""
+    from dragoman.core.event import EventRequest
 
 
 def say_event(request: EventRequest) -> Sequence[Buffer]:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 from dragoman.codecs.base import Unsayable
 from dragoman.codecs.cursus.argument import RECORDS_MAX
 from dragoman.codecs.cursus.columns import SHORT_MAX, render
-from dragoman.codecs.cursus.say_event import EventRequest, say_event
+from dragoman.codecs.cursus.say_event import say_event
 from dragoman.codecs.cursus.sentence import command, topic_of
 from dragoman.codecs.cursus.setting import words_of
 from dragoman.codecs.cursus.wire import COUNT_MAX
 from dragoman.codecs.kernels import cursus_l3
 from dragoman.core import calls
+from dragoman.core.event import EventRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

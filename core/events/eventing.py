@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from dragoman.core.clock import Now
     from dragoman.core.directory import Directory
+    from dragoman.core.event import EventRequest
     from dragoman.core.events.job import Served, Steps
     from dragoman.core.options import EngineOptions
     from dragoman.core.outcome import Client, Outcome
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
     from dragoman.core.store import Store
     from dragoman.core.topic import Topics
     from dragoman.core.waiting import Waiting
-
-    OfStream = AppendEvent | ReadEvents | ReadVersion | SaveSnapshot | ReadSnapshot
 
 HELD_BYTES_MAX = 64 * 1024 * 1024
 """What may wait to be written, of all requests together, while indexes are built."""
@@ -129,7 +128,7 @@ class Eventing:
             "event_index_records_read": self._loader.records,
         }
 
-    def _serve(self, request: OfStream, client: Client, now: Now) -> Outcome:
+    def _serve(self, request: EventRequest, client: Client, now: Now) -> Outcome:
         return self._jobs.serve(self._steps[type(request)](request), client)
 
     # ------------------------------------------------------------ events
@@ -289,7 +288,7 @@ class Eventing:
 
     # ------------------------------------------------------------ both
 
-    def _partition(self, request: OfStream) -> Partition:
+    def _partition(self, request: EventRequest) -> Partition:
         """Where a stream lives.
 
         Raises:

@@ -16,7 +16,7 @@ from dragoman.core.error import ErrorCode, Failure
 from support.cursus import batch, framed, message
 
 if TYPE_CHECKING:
-    from dragoman.codecs.cursus.say_event import EventRequest
+    from dragoman.core.event import EventRequest
 
 K = b"k"
 NESTED = "[" * 100_000
