@@ -160,7 +160,7 @@ class Checkpoint:
         self.sequence = sequence
         self.group = group
         self.clean = clean
-        self.paths = paths
+        self.paths = dict.fromkeys(paths)
         self.freed = 0
         self._stands = False
 
@@ -251,6 +251,10 @@ class Checkpoint:
 
     def _remove_files(self, paths: list[str]) -> None:
         for path in paths:
+            if path in self.paths:
+                # Closed here and not on the loop: the room of a large file takes time to give back.
+                del self.paths[path]
+                self._files.release(path)
             self._files.forget(path)
             self._disk.unlink(path)
             self._disk.unlink(path.removesuffix(".log") + ".index")

@@ -27,6 +27,7 @@ class OpenFiles:
         self._lock = Lock()
         self._used: dict[str, tuple[int, int]] = {}
         self._idle: OrderedDict[str, int] = OrderedDict()
+        self._removed: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._used) + len(self._idle)
@@ -58,15 +59,22 @@ class OpenFiles:
                 self._used[path] = (fd, users - 1)
                 return
             del self._used[path]
+            if path in self._removed:
+                self._removed.remove(path)
+                self._disk.close(fd)
+                return
             self._idle[path] = fd
             self._shed()
 
     def forget(self, path: str) -> None:
-        """Closes a file that is about to be removed, unless somebody still reads it."""
+        """Closes a file that is about to be removed, as soon as nobody uses it: an open one would
+        keep its room on the disk."""
         with self._lock:
             fd = self._idle.pop(path, None)
             if fd is not None:
                 self._disk.close(fd)
+            elif path in self._used:
+                self._removed.add(path)
 
     def _shed(self) -> None:
         while self._idle and len(self) > self._limit:

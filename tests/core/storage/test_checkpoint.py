@@ -6,6 +6,7 @@ import errno
 
 import pytest
 
+from dragoman.core import change as ch
 from dragoman.core.error import EngineError, ErrorCode
 from dragoman.core.storage.catalog_file import catalog_sequences, read_catalog
 from dragoman.core.storage.checkpointer import SPACING_US
@@ -131,3 +132,15 @@ def test_many_open_segments_make_one_due() -> None:
         driven.produce([b"a"], topic_id=topic_id)
         driven.settle()
         assert int(driven.store.statistics()["store_open_files"]) <= 8
+
+
+def test_a_file_that_is_removed_before_it_was_synced_is_not_kept_open() -> None:
+    disk, driven = settled()
+    driven.produce([b"a"])
+    driven.settle()
+    assert driven.store.statistics()["store_open_files"] == 1
+    driven.change(ch.TopicDropped(1))
+    driven.settle()
+    driven.advance(62)
+    assert disk.list("data/topics") == []
+    assert driven.store.statistics()["store_open_files"] == 0

@@ -38,13 +38,26 @@ def test_files_in_use_stay_open_whatever_the_limit() -> None:
     assert {name: files.acquire(name) for name in "abcd"} == held
 
 
-def test_a_file_about_to_be_removed_is_closed_unless_somebody_reads_it() -> None:
+def test_a_file_about_to_be_removed_is_closed_as_soon_as_nobody_reads_it() -> None:
     _, files = opened(4)
     files.acquire("a")
     files.release("a")
     files.acquire("b")
+    files.acquire("b")
     files.forget("a")
     files.forget("b")
     assert len(files) == 1
-    files.close()
+    files.release("b")
+    assert len(files) == 1
+    files.release("b")
     assert len(files) == 0
+
+
+def test_a_file_of_the_name_of_a_removed_one_stays_open_when_nobody_uses_it() -> None:
+    _, files = opened(4)
+    files.acquire("a")
+    files.forget("a")
+    files.release("a")
+    files.acquire("a")
+    files.release("a")
+    assert (files.used, len(files)) == (0, 1)
