@@ -321,7 +321,7 @@ class Engine:
         """What the store revealed, or its failure, frees who waited for it."""
         self._waiting.release()
         self._eventing.flushed()
-        self._following.announce_ended()
+        self._following.announce_held()
         if self._store.failure is not None:
             self._replicating.fail_all(self._store.failure)
 

@@ -15,7 +15,7 @@ from dragoman.core.error import EngineError, ErrorCode, Failure
 from dragoman.core.groups.subscribe import Subscribing, Subscription
 from dragoman.core.outcome import Outcome
 from dragoman.core.reader import Read
-from dragoman.core.waiting import Deadlines, dropped_failure
+from dragoman.core.waiting import Deadlines, dropped_failure, fenced
 
 if TYPE_CHECKING:
     from dragoman.core.batch import RecordBatch
@@ -109,7 +109,7 @@ class Following:
         self._waiting = waiting
         self._followers: dict[Outcome, None] = {}
         self._commits = Deadlines()
-        self._ending: list[Outcome] = []
+        self._held: list[Outcome] = []
         self._coordinator = coordinator
         self._groups = groups
         self._subscribing = Subscribing(
@@ -293,29 +293,40 @@ class Following:
     def end(self, outcome: Outcome, failure: Failure, sequence: int) -> None:
         """Ends a Follow with a failure, which is told once `sequence` is revealed."""
         outcome.state.failure = failure
-        outcome.state.failure_sequence = sequence
-        self._ending.append(outcome)
+        self.hold(outcome, sequence)
         if self.may_tell(sequence):
-            self.announce_ended()
+            self.announce_held()
+
+    def hold(self, outcome: Outcome, sequence: int) -> None:
+        """Announces a Follow once `sequence` is revealed, or the log fails."""
+        outcome.state.failure_sequence = sequence
+        self._held.append(outcome)
 
     def may_tell(self, sequence: int) -> bool:
         """Whether a failure that reveals this may be told."""
         store = self._store
         return sequence <= store.revealed_sequence or store.failure is not None
 
-    def announce_ended(self) -> None:
-        """Announces the follows whose end may be revealed by now."""
-        if not self._ending:
+    def lost(self, sequence: int) -> Failure | None:
+        """Why this will never be revealed; None where it is, or may be."""
+        store = self._store
+        if store.failure is None or sequence <= store.revealed_sequence:
+            return None
+        return fenced(store.failure)
+
+    def announce_held(self) -> None:
+        """Announces the follows whose beginning or end may be revealed by now."""
+        if not self._held:
             return
         left = []
-        for outcome in self._ending:
+        for outcome in self._held:
             if outcome.state is None:
                 continue
             if self.may_tell(outcome.state.failure_sequence):
                 self._announce(outcome)
             else:
                 left.append(outcome)
-        self._ending = left
+        self._held = left
 
     def cancel(self, outcome: Outcome) -> None:
         """Ends a Follow."""

@@ -53,6 +53,8 @@ class Subscription:
         parts: The Follow of each of its partitions.
         due: The parts that may have something to push, in turn.
         announced: The session was told, and has not pulled in vain since then.
+        since: What made its member, until that is revealed: before it nothing is pushed, and where
+            the log fails before it, nothing ever is.
         failure, failure_sequence: As those of a `core.follow.Follower`.
         whole: None: it is no part of another.
     """
@@ -68,6 +70,7 @@ class Subscription:
         "outcome",
         "parts",
         "request",
+        "since",
         "topic",
         "whole",
     )
@@ -90,6 +93,7 @@ class Subscription:
         self.parts: dict[Partition, Outcome] = {}
         self.due: dict[Outcome, None] = {}
         self.announced = False
+        self.since = group.sequence
         self.failure: Failure | None = None
         self.failure_sequence = 0
         self.whole = None
@@ -146,6 +150,8 @@ class Subscribing:
             self.forget(each.outcome, each)
         self._groups.watch(group, outcome)
         self._waiting.keep(client, outcome)
+        if not self._following.may_tell(subscription.since):
+            self._following.hold(outcome, subscription.since)
         self._gain(circle, subscription)
         return outcome
 
@@ -154,11 +160,14 @@ class Subscribing:
     ) -> Followed | Failure | None:
         """The next push of whichever partition has the turn."""
         failure = subscription.failure
-        if failure is not None:
-            if not self._following.may_tell(subscription.failure_sequence):
+        if failure is not None or subscription.since:
+            if not self._following.may_tell(max(subscription.failure_sequence, subscription.since)):
                 return None
-            self.forget(outcome, subscription)
-            return failure
+            failure = self._following.lost(subscription.since) or failure
+            if failure is not None:
+                self.forget(outcome, subscription)
+                return failure
+            subscription.since = 0
         due = subscription.due
         while due:
             part = next(iter(due))

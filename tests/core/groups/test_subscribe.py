@@ -18,6 +18,7 @@ from dragoman.core.calls import (
     Fetch,
     FetchOffset,
     Follow,
+    Followed,
     JoinGroup,
     LeaveGroup,
     RemovePartitions,
@@ -139,6 +140,34 @@ def test_what_was_not_pushed_when_a_subscriber_left_is_pushed_to_the_other(log: 
     assert values(push.slices) == [b"a0", b"b0"]
     one.leave()
     assert sorted(two.pull()) == [b"a1", b"c0"]
+
+
+def test_nothing_is_pushed_before_the_membership_is_durable(log: Log) -> None:
+    client = Client(1, "test")
+    log.hand(JoinGroup("t", "g", "m", bound=True), client)
+    outcome = log.hand(Follow("t", ASSIGNED, group="g", whence=Whence.EARLIEST), client)
+    assert log.engine.pull(outcome, log.now) is None
+    log.ready.clear()
+    log.flush()
+    assert outcome in log.ready
+    pushed = log.engine.pull(outcome, log.now)
+    if pushed is None:
+        log.work()
+        pushed = log.engine.pull(outcome, log.now)
+    assert isinstance(pushed, Followed)
+
+
+def test_a_member_that_never_became_durable_is_pushed_nothing(log: Log) -> None:
+    client = Client(1, "test")
+    log.hand(JoinGroup("t", "g", "m", bound=True), client)
+    outcome = log.hand(Follow("t", ASSIGNED, group="g", whence=Whence.EARLIEST), client)
+    log.ready.clear()
+    log.flush(OSError(5, "broken"))
+    assert outcome in log.ready
+    refused = log.engine.pull(outcome, log.now)
+    assert isinstance(refused, Failure)
+    assert refused.code is ErrorCode.STORAGE_FAILED
+    assert log.engine.pull(outcome, log.now) is None
 
 
 def test_what_was_pushed_is_not_committed_whoever_comes_and_goes(log: Log) -> None:
