@@ -17,6 +17,7 @@ app = App(
 app.command("dragoman.cli.serve:serve", name="serve", help="Start the gateway.")
 app.command("dragoman.cli.config:app", name="config", help="Show what is configured.")
 app.command("dragoman.cli.topic:app", name="topic", help="Make, list, describe, delete topics.")
+app.command("dragoman.cli.group:app", name="group", help="List, describe, delete groups.")
 app.command("dragoman.cli.produce:produce", name="produce", help="Write records.")
 app.command("dragoman.cli.consume:consume", name="consume", help="Read records.")
 app.command("dragoman.cli.verify:verify", name="verify", help="Check a data directory.")

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from dragoman.clients import group as grouping
 from dragoman.clients import stream as streams
 from dragoman.clients import task as tasks
 from dragoman.clients.appending import produce
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
+    from dragoman.clients.group import Progress
     from dragoman.clients.stream import Stream
     from dragoman.clients.task import Offset, Result, Task
     from dragoman.codecs.base import Speaker, Told
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
         EventAppended,
         Fetched,
         Followed,
+        GroupDescription,
         GroupJoined,
         Produced,
         Reply,
@@ -297,6 +300,22 @@ class Client:
     ) -> Fetched:
         """Reads on in the next of the member's partitions, and commits what it read (Iggy)."""
         return await self.run(tasks.poll(topic, group, records_max=records_max))
+
+    async def groups(self, topic: str | None = None) -> list[GroupDescription]:
+        """The groups of a topic, or of all, as far as the dialect tells."""
+        return await self.run(grouping.list_groups(topic))
+
+    async def describe_group(self, topic: str, group: str) -> GroupDescription:
+        """One group, as far as the dialect tells."""
+        return await self.run(grouping.describe_group(topic, group))
+
+    async def group_progress(self, topic: str, group: GroupDescription) -> list[Progress]:
+        """How far a group has come in each partition of its topic."""
+        return await self.run(grouping.progress(topic, group))
+
+    async def delete_group(self, topic: str, group: str) -> None:
+        """Deletes a group with its members and committed offsets (Iggy)."""
+        await self.run(grouping.delete_group(topic, group))
 
     async def append_event(
         self,

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from dragoman.clients import group as grouping
 from dragoman.clients import stream as streams
 from dragoman.clients import task as tasks
 from dragoman.clients.appending import produce
@@ -36,6 +37,7 @@ from dragoman.core.error import Failure
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from dragoman.clients.group import Progress
     from dragoman.clients.stream import Stream
     from dragoman.clients.task import Offset, Result, Task
     from dragoman.codecs.base import Speaker, Told
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
         EventAppended,
         Fetched,
         Followed,
+        GroupDescription,
         GroupJoined,
         Produced,
         Reply,
@@ -276,6 +279,22 @@ class SyncClient:
     def poll(self, topic: str, group: str, *, records_max: int = tasks.RECORDS_MAX) -> Fetched:
         """Reads on in the next of the member's partitions, and commits what it read (Iggy)."""
         return self.run(tasks.poll(topic, group, records_max=records_max))
+
+    def groups(self, topic: str | None = None) -> list[GroupDescription]:
+        """The groups of a topic, or of all, as far as the dialect tells."""
+        return self.run(grouping.list_groups(topic))
+
+    def describe_group(self, topic: str, group: str) -> GroupDescription:
+        """One group, as far as the dialect tells."""
+        return self.run(grouping.describe_group(topic, group))
+
+    def group_progress(self, topic: str, group: GroupDescription) -> list[Progress]:
+        """How far a group has come in each partition of its topic."""
+        return self.run(grouping.progress(topic, group))
+
+    def delete_group(self, topic: str, group: str) -> None:
+        """Deletes a group with its members and committed offsets (Iggy)."""
+        self.run(grouping.delete_group(topic, group))
 
     def append_event(
         self,

@@ -13,6 +13,7 @@ from dragoman.codecs.cursus.columns import headers_of, to_batch
 from dragoman.codecs.cursus.elder import elder
 from dragoman.codecs.cursus.fault import address_of, refused
 from dragoman.codecs.cursus.hear_event import hear_event
+from dragoman.codecs.cursus.hear_group import hear_group
 from dragoman.codecs.cursus.setting import config_of
 from dragoman.codecs.kernels import cursus_l3
 from dragoman.codecs.malformed import Malformed
@@ -113,6 +114,8 @@ def understand(request: Request, body: bytes) -> Reply | Failure:
             return reply
         if isinstance(request, EventRequest):
             return hear_event(request, text)
+        if isinstance(request, calls.DescribeGroup | calls.ListGroups):
+            return hear_group(request, text)
         found = _OK.fullmatch(text)
         if found is None:
             raise ProtocolError(f"not a reply to {type(request).__name__}: {text[:64]!r}")

@@ -72,6 +72,12 @@ def say(request: Request) -> Sequence[Buffer]:
             )
         case calls.JoinGroup() | calls.SyncGroup() | calls.Heartbeat() | calls.LeaveGroup():
             return _group(request)
+        case calls.DescribeGroup(topic, group, namespace):
+            place = {"topic": topic_of(namespace, topic)} if topic else {}
+            return command("GROUP_STATUS", group=group, **place)
+        case calls.ListGroups(topic, namespace):
+            place = {} if topic is None else {"topic": topic_of(namespace, topic)}
+            return command("LIST_GROUPS", **place)
         case _ if isinstance(request, EventRequest):
             return say_event(request)
     raise Unsayable(f"Cursus has no words for {type(request).__name__}")
@@ -206,10 +212,11 @@ def _create(request: calls.CreateTopic) -> dict[str, object]:
     config = request.config
     if request.number:
         raise Unsayable("Cursus names topics; it has no numbers for them")
+    topic = topic_of(request.namespace, request.topic)
     if request.if_exists is not calls.IfExists.GROW:
         raise Unsayable("a Cursus CREATE of a topic that exists adds partitions")
     return {
-        "topic": topic_of(request.namespace, request.topic),
+        "topic": topic,
         "partitions": request.partitions,
         **words_of(config),
     }

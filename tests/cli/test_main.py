@@ -13,7 +13,10 @@ from dragoman.core.storage.disk_store import DiskStore
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMANDS = ("serve", "config", "topic", "produce", "consume", "verify", "recover")
+COMMANDS = (
+    *("serve", "config", "topic", "group", "produce", "consume"),
+    *("verify", "recover", "sim"),
+)
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
