@@ -1,6 +1,7 @@
 """Which partitions have an index in memory: as many as fit a budget, the ones used last.
 
-An index that makes the sum too large pushes out the others, the longest unused first. One that is
+An index that makes the sum too large pushes out the others, the longest unused first; so do those
+that are being built, of which the one is refused that makes them too large together. One that is
 too large alone, or whose partition has damaged records, is not tried again before the partition's
 log start has moved: a whole reading in vain for each request would keep everybody from the disk.
 """
@@ -28,6 +29,8 @@ class IndexCache:
         self._bytes_max = bytes_max
         self._kept: dict[Partition, Index] = {}
         self._refused: dict[Partition, tuple[int, EngineError]] = {}
+        self._building: dict[Partition, int] = {}
+        self._building_bytes = 0
         self.nbytes = 0
         self.evicted = 0
 
@@ -64,20 +67,19 @@ class IndexCache:
     def grown(self, index: Index, nbytes: int) -> None:
         """An index in use became larger, or smaller; others make room, in the end it does."""
         self.nbytes += nbytes
-        while self.nbytes > self._bytes_max and self._kept:
-            oldest = next(iter(self._kept.values()))
-            if oldest is index and len(self._kept) > 1:
-                del self._kept[index.partition]
-                self._kept[index.partition] = index
-                continue
-            self.evicted += 1
-            self.drop(oldest)
+        if self._is_over():
+            # It is the last to go.
+            self._kept[index.partition] = self._kept.pop(index.partition)
+            self._make_room(1)
+            if self.nbytes > self._bytes_max:
+                self._make_room(0)
 
-    def check(self, index: Index) -> None:
-        """Refuses an index that is still being built and too large even alone.
+    def building(self, index: Index) -> None:
+        """An index takes what it takes by now while it is being built; those in use make room.
 
         Raises:
-            EngineError: LIMIT_REACHED.
+            EngineError: LIMIT_REACHED, it is too large even alone; OVERLOADED, it is so together
+                with others that are being built.
         """
         if index.nbytes > self._bytes_max:
             raise EngineError(
@@ -85,6 +87,16 @@ class IndexCache:
                 f"the index of the partition's streams takes more than event_index_bytes_max, "
                 f"{self._bytes_max} bytes",
             )
+        partition = index.partition
+        self._building_bytes += index.nbytes - self._building.get(partition, 0)
+        self._building[partition] = index.nbytes
+        self._make_room(0)
+        if self._building_bytes > self._bytes_max:
+            raise EngineError(ErrorCode.OVERLOADED, "too many indexes of streams are being built")
+
+    def built(self, partition: Partition) -> None:
+        """Building the partition's index ended, well or not."""
+        self._building_bytes -= self._building.pop(partition, 0)
 
     def refuse(self, partition: Partition, error: EngineError) -> None:
         """Building the partition's index failed with this, and would again."""
@@ -104,6 +116,15 @@ class IndexCache:
         if partition.index is not None:
             self.drop(partition.index)
         self._refused.pop(partition, None)
+
+    def _is_over(self) -> bool:
+        return self.nbytes + self._building_bytes > self._bytes_max
+
+    def _make_room(self, least: int) -> None:
+        """Drops those unused longest until the rest fits, but for the `least` used last."""
+        while len(self._kept) > least and self._is_over():
+            self.evicted += 1
+            self.drop(next(iter(self._kept.values())))
 
 
 def again(error: EngineError) -> EngineError:

@@ -82,8 +82,8 @@ class IndexLoader:
         """The index of a partition's streams.
 
         Raises:
-            EngineError: DAMAGED, LIMIT_REACHED, UNKNOWN_TOPIC, UNKNOWN_PARTITION, STORAGE_FAILED,
-                SHUTTING_DOWN.
+            EngineError: DAMAGED, LIMIT_REACHED, OVERLOADED, UNKNOWN_TOPIC, UNKNOWN_PARTITION,
+                STORAGE_FAILED, SHUTTING_DOWN.
         """
         index = yield from self._find(partition, EventIndex)
         assert isinstance(index, EventIndex)
@@ -124,6 +124,7 @@ class IndexLoader:
             raise
         finally:
             self._under_way.pop(partition, None)
+            self._cache.built(partition)
         late, index.late = index.late, None
         for row in late or ():
             index.add(row)
@@ -170,7 +171,7 @@ class IndexLoader:
             for row in rows:
                 if end < 0 or row[2] < end:
                     index.add(row)
-            self._cache.check(index)
+            self._cache.building(index)
             self.records += sum([batch.count for batch in batches])
             offset = max(offset, batches[-1].next_offset)
 
