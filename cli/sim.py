@@ -11,6 +11,9 @@ HELD, BROKEN, MISUSED = 0, 1, 2
 def sim(*, seed: int = 0, seeds: int = 1, operations: int = OPERATIONS, trace: bool = False) -> int:
     """Play simulated runs: clients of mixed dialects, crashes, a failing disk, and no real time.
 
+    The clients write, read, follow and commit; members of groups and subscribers come and go, and
+    several writers append to the same streams of events.
+
     Prints a line a run; of a run that broke a rule also the rule, the last steps and the command
     that plays it again. The same seed plays the same run. Exits with 1 where a rule was broken.
 

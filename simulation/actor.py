@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from dragoman.codecs.registry import dialect
 from dragoman.codecs.rustlog.speaker import RustLogSpeaker
 from dragoman.core.error import ErrorCode, Failure
+from dragoman.simulation.aggregate import Aggregate
+from dragoman.simulation.audience import Audience
 from dragoman.simulation.client import Client
 from dragoman.simulation.membership import Membership
 from dragoman.simulation.register import Registers
@@ -39,6 +41,7 @@ class World:
     Attributes:
         stable: Topics that nobody deletes.
         fleeting: Topics that are deleted and made again.
+        eventful: Topics of streams of events.
         operations: How many requests were asked for so far.
     """
 
@@ -51,6 +54,9 @@ class World:
     groups: dict[tuple[str, str], Membership] = field(default_factory=dict)
     stable: list[str] = field(default_factory=list)
     fleeting: list[str] = field(default_factory=list)
+    eventful: list[str] = field(default_factory=list)
+    audiences: dict[tuple[str, str], Audience] = field(default_factory=dict)
+    aggregates: dict[tuple[str, str], Aggregate] = field(default_factory=dict)
     operations: int = 0
     values: int = 0
 
@@ -59,6 +65,22 @@ class World:
         found = self.groups.get((topic, name))
         if found is None:
             found = self.groups[topic, name] = Membership(f"group {name} of {topic}")
+        return found
+
+    def audience(self, topic: str, name: str) -> Audience:
+        """The subscribers of a group on a topic."""
+        found = self.audiences.get((topic, name))
+        if found is None:
+            known = self.model.topic(topic)
+            found = Audience(f"group {name} of {topic}", known, self.model, self.clock)
+            self.audiences[topic, name] = found
+        return found
+
+    def aggregate(self, topic: str, key: str) -> Aggregate:
+        """A stream of events."""
+        found = self.aggregates.get((topic, key))
+        if found is None:
+            found = self.aggregates[topic, key] = Aggregate(f"stream {key} of {topic}")
         return found
 
     def settled(self) -> list[Topic]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dragoman.core.calls import (
@@ -14,6 +15,7 @@ from dragoman.core.calls import (
 )
 from dragoman.core.error import Failure
 from dragoman.simulation.actor import SPOKEN, Actor
+from dragoman.simulation.appender import KEYS, Appender
 from dragoman.simulation.model import records_of
 from dragoman.simulation.rule import Broken, Rule
 from dragoman.simulation.server import Stop
@@ -51,6 +53,12 @@ class Auditor:
             if isinstance(reply, Failure):
                 raise Broken(Rule.REFUSED, f"{name}: {reply}")
             topic.made(partitions)
+        if random.random() < 0.4:
+            world.eventful = ["v0"]
+            config = TopicConfig(event_sourcing=True)
+            partitions = random.randint(1, 2)
+            request = CreateTopic("v0", partitions, config=config, if_exists=IfExists.GROW)
+            self._asked(clerk, request)
         clerk.client.hang_up(reset=False)
         self._simulation.actors = []
 
@@ -64,10 +72,14 @@ class Auditor:
             if not actor.is_idle:
                 asked = [type(one.request).__name__ for one in actor.client.pending]
                 raise Broken(Rule.ANSWER, f"{actor.name} still waits for {asked or 'records'}")
+        for audience in self._world.audiences.values():
+            audience.rest()
         for actor in simulation.actors:
             actor.client.hang_up(reset=random.random() < 0.5)
         simulation.actors = []
         self._reckon()
+        for audience in self._world.audiences.values():
+            audience.check()
         stop = random.choice(tuple(Stop))
         if stop is Stop.ORDERLY:
             simulation.server.stop()
@@ -89,6 +101,7 @@ class Auditor:
             for partition in range(topic.partitions):
                 self._read(clerk, topic, partition)
             self._world.model.check_kept(topic)
+        self._read_streams()
         for actor in (clerk, counter):
             actor.client.hang_up(reset=False)
         simulation.actors = []
@@ -133,6 +146,25 @@ class Auditor:
         if topic.is_compacted:
             model.check_newest(topic, partition, shown)
 
+    def _read_streams(self) -> None:
+        """Reads every stream of events, and its snapshot."""
+        for name in self._world.eventful:
+            reader = Appender("clerk", self._world, name)
+            reader.act()
+            self._simulation.actors = [*self._simulation.actors, reader]
+            for key in KEYS:
+                for look in (
+                    partial(reader.read, key, 1),
+                    partial(reader.read, key, 0),
+                    partial(reader.read_version, key),
+                    partial(reader.read_snapshot, key),
+                ):
+                    look()
+                    self._simulation.exchange()
+            if not reader.is_idle:
+                raise Broken(Rule.ANSWER, f"a stream of {name} is not read")
+            reader.client.hang_up(reset=False)
+
     def _check_statistics(self) -> None:
         engine = self._simulation.server.engine
         assert engine is not None
@@ -141,10 +173,13 @@ class Auditor:
         if left:
             raise Broken(Rule.LEAK, f"everyone has hung up and there are {left}")
         topics = self._world.model.topics.values()
-        known = sum([topic.is_settled for topic in topics])
-        if not known <= int(statistics["topics"]) <= len(topics):
+        eventful = len(self._world.eventful)
+        known = sum([topic.is_settled for topic in topics]) + eventful
+        # Each of those may have a topic of snapshots.
+        known_max = len(topics) + 2 * eventful
+        if not known <= int(statistics["topics"]) <= known_max:
             raise Broken(
-                Rule.STATISTICS, f"{statistics['topics']} topics, {known} of {len(topics)} known"
+                Rule.STATISTICS, f"{statistics['topics']} topics, {known} of {known_max} known"
             )
 
     # ------------------------------------------------------------ asking

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.simulation.actor import SPOKEN
 from dragoman.simulation.admin import Admin
+from dragoman.simulation.appender import Appender
 from dragoman.simulation.committer import Committer
 from dragoman.simulation.member import Member
 from dragoman.simulation.operator import Operator
@@ -13,6 +14,7 @@ from dragoman.simulation.poller import Poller
 from dragoman.simulation.reader import Follower, Reader
 from dragoman.simulation.replica import Replicator
 from dragoman.simulation.retrier import Retrier
+from dragoman.simulation.subscriber import Subscriber
 from dragoman.simulation.writer import Writer
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 GROUPS = ("21", "22")
 """Named by digits, so that Iggy, which numbers groups, means the same ones."""
+SUBSCRIBERS = "subscribers"
+"""A group of those alone: a commit of another member would move them."""
 
 
 def make_crew(world: World) -> list[Actor | Operator]:
@@ -51,6 +55,18 @@ def make_crew(world: World) -> list[Actor | Operator]:
     actors.append(Admin("admin0", world, random.choice(("cursus", "iggy")), world.fleeting))
     if random.random() < 0.5:
         actors.append(Admin("admin1", world, random.choice(SPOKEN), []))
+    pushed = [name for name in led_here if not world.model.topic(name).is_compacted]
+    if pushed and random.random() < 0.4:
+        topic = random.choice(pushed)
+        actors += [
+            Subscriber(f"subscriber{number}", world, topic, SUBSCRIBERS)
+            for number in range(random.randint(1, 3))
+        ]
+    actors += [
+        Appender(f"appender{number}", world, name)
+        for name in world.eventful
+        for number in range(random.randint(1, 3))
+    ]
     return actors
 
 

@@ -41,10 +41,15 @@ class Commit:
 
 
 class Register:
-    """The committed offset of one group and partition."""
+    """The committed offset of one group and partition, or something else that is written over.
 
-    def __init__(self, name: str) -> None:
+    Args:
+        rule: What a wrong read breaks.
+    """
+
+    def __init__(self, name: str, rule: Rule = Rule.COMMIT) -> None:
         self._name = name
+        self._rule = rule
         self._commits = [Commit(None, -1, -1)]
 
     def asks(self, offset: int, step: int) -> Commit:
@@ -64,7 +69,7 @@ class Register:
         found = [commit for commit in found if commit.asked < step and self._stands(commit, asked)]
         if not found:
             raise Broken(
-                Rule.COMMIT,
+                self._rule,
                 f"{self._name} reads {told[0]}; committed were "
                 f"{[(c.offset, c.asked, c.done) for c in self._commits[-6:]]}",
             )

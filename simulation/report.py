@@ -33,7 +33,8 @@ class Report:
     @classmethod
     def of(cls, simulation: Simulation, operations: int, broken: Broken | None) -> Report:
         """The report of a run that is over."""
-        model = simulation.world.model
+        world = simulation.world
+        model = world.model
         counts = {
             "steps": simulation.trace.step,
             "lives": simulation.server.lives,
@@ -41,6 +42,8 @@ class Report:
             "records": len(model.sent),
             "acked": model.acked,
             "read": model.read,
+            "pushed": sum([audience.count for audience in world.audiences.values()]),
+            "events": sum([aggregate.version for aggregate in world.aggregates.values()]),
             **{stop.value: count for stop, count in simulation.stops.items()},
         }
         return cls(

@@ -14,6 +14,8 @@ from dragoman.core.outcome import Client
 from dragoman.gateway.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dragoman.codecs.base import Dialect
     from dragoman.codecs.rendering import RenderingCache
     from dragoman.core.interface import LogEngine
@@ -35,6 +37,7 @@ class Connection:
         is_gone: The server has let go of it.
         is_broken: Because the server is no more.
         is_reset: The client is no more: nothing reaches it.
+        witness: Told everything that leaves the server, whether it reaches the client or not.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class Connection:
         self.is_gone = False
         self.is_broken = False
         self.is_reset = False
+        self.witness: Callable[[bytes], None] | None = None
 
     # ------------------------------------------------------------ the client's end
 
@@ -142,6 +146,7 @@ class Connection:
 
     def broken(self) -> None:
         """The server is no more: nothing more comes but what is on its way."""
+        self._drop()
         self.to_server.clear()
         self.is_gone = self.is_broken = True
 
@@ -150,15 +155,25 @@ class Connection:
         if not outbox.size:
             return
         if self.is_reset:
-            outbox.clear()
+            self._drop()
             return
         room = SOCKET_BYTES_MAX - len(self.to_client)
         if room > 0:
             data = b"".join(outbox.buffers)[:room]
             self.to_client += data
+            if self.witness is not None:
+                self.witness(data)
             outbox.sent(len(data))
 
+    def _drop(self) -> None:
+        """Nobody is there to take what the session has left."""
+        outbox = self.session.outbox
+        if self.witness is not None:
+            self.witness(b"".join(outbox.buffers))
+        outbox.clear()
+
     def _let_go(self) -> None:
+        self._drop()
         self.is_gone = True
         self.to_server.clear()
         self.session.gone(self._clock.now)

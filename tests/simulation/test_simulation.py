@@ -20,10 +20,13 @@ from dragoman.core.change import OffsetPut, Trimmed
 from dragoman.core.compact import Latest
 from dragoman.core.directory import Directory
 from dragoman.core.engine import Engine
+from dragoman.core.events.eventing import Eventing
+from dragoman.core.events.index import EventIndex, SnapshotIndex
 from dragoman.core.fetch import Fetching
 from dragoman.core.follow import Following
 from dragoman.core.groups.coordinator import Coordinator
 from dragoman.core.groups.group import Group
+from dragoman.core.groups.subscribe import Subscribing
 from dragoman.core.idempotence import Idempotence
 from dragoman.core.outcome import Outcome
 from dragoman.core.produce import Producing
@@ -210,6 +213,58 @@ def gives_everyone_everything(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Group, "deal", generous)
 
 
+def goes_on_late(patch: pytest.MonkeyPatch) -> None:
+    leave = Subscribing._leave
+
+    def late(self: Subscribing, circle: Any, subscription: Any, partition: Any) -> None:
+        leave(self, circle, subscription, partition)
+        if partition in circle.places:
+            circle.places[partition] += 1
+
+    patch.setattr(Subscribing, "_leave", late)
+
+
+def pushes_again(patch: pytest.MonkeyPatch) -> None:
+    leave = Subscribing._leave
+
+    def again(self: Subscribing, circle: Any, subscription: Any, partition: Any) -> None:
+        leave(self, circle, subscription, partition)
+        circle.places = dict.fromkeys(circle.places, 0)
+
+    patch.setattr(Subscribing, "_leave", again)
+
+
+def forgets_subscribers(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Subscribing, "settle", lambda self, group: None)
+
+
+def gives_a_version_twice(patch: pytest.MonkeyPatch) -> None:
+    version = Eventing._version
+
+    def humble(self: Eventing, partition: Any, key: bytes) -> Any:
+        current = yield from version(self, partition, key)
+        return min(current, 2)
+
+    patch.setattr(Eventing, "_version", humble)
+
+
+def forgets_events(patch: pytest.MonkeyPatch) -> None:
+    add = EventIndex.add
+
+    def forgetful(self: EventIndex, row: Any) -> None:
+        if row[2] % 4 != 3:
+            add(self, row)
+
+    patch.setattr(EventIndex, "add", forgetful)
+
+
+def keeps_the_first_snapshot(patch: pytest.MonkeyPatch) -> None:
+    def stubborn(self: SnapshotIndex, row: Any) -> None:
+        self._newest.setdefault(row[0], row[1:])
+
+    patch.setattr(SnapshotIndex, "add", stubborn)
+
+
 def loses_answers(patch: pytest.MonkeyPatch) -> None:
     take = Waiting.take_ready
     count = [0]
@@ -242,7 +297,7 @@ def raises(patch: pytest.MonkeyPatch) -> None:
     [
         (acknowledges_early, LOSSES),
         (never_syncs, LOSSES | {"GENERATION"}),
-        (reveals_unsynced_records, LOSSES),
+        (reveals_unsynced_records, LOSSES | {"PUSHED"}),
         (drops_a_batch, LOSSES),
         (appends_twice, {"DUPLICATE"}),
         (forgets_commits, {"COMMIT"}),
@@ -250,9 +305,15 @@ def raises(patch: pytest.MonkeyPatch) -> None:
         (forgets_producers, {"DUPLICATE"}),
         (compacts_the_newest_too, {"LOST", "DENSE"}),
         (takes_records_that_another_server_leads, {"ROLE"}),
-        (lets_replicas_lower_the_watermark, {"WATERMARK", "DENSE", "REFUSED", "ANSWER"}),
+        (lets_replicas_lower_the_watermark, {"WATERMARK", "DENSE", "LOST", "REFUSED", "ANSWER"}),
         (accepts_stale_commits, {"FENCED"}),
         (gives_everyone_everything, {"OWNER"}),
+        (goes_on_late, {"PUSHED"}),
+        (pushes_again, {"PUSHED"}),
+        (forgets_subscribers, {"PUSHED"}),
+        (gives_a_version_twice, {"EVENT"}),
+        (forgets_events, {"EVENT"}),
+        (keeps_the_first_snapshot, {"SNAPSHOT"}),
         (loses_answers, {"ANSWER"}),
         (keeps_follows_of_the_gone, {"LEAK"}),
         (forgets_deadlines, {"ANSWER"}),

@@ -70,3 +70,23 @@ def test_a_client_that_does_not_read_is_sent_so_much_and_no_more() -> None:
     while data := connection.take(1000):
         told += data
     assert told.count(b"\n") == 1000
+
+
+def test_a_witness_is_told_what_left_the_server_whether_it_arrived_or_not() -> None:
+    for ends in ("reads", "hangs up", "resets", "is cut off"):
+        server, connection = connected()
+        told: list[bytes] = []
+        connection.witness = told.append
+        connection.to_server += PING * 1000
+        while connection.is_heard:
+            server.bring(connection, 1 << 20)
+        assert len(b"".join(told)) == SOCKET_BYTES_MAX
+        if ends == "reads":
+            while connection.take(1000):
+                pass
+        elif ends == "is cut off":
+            server.crash(Stop.KILL)
+        else:
+            connection.hang_up(reset=ends == "resets")
+            connection.attend()
+        assert b"".join(told).count(b"\n") == 1000
