@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dragoman.core.calls import ASSIGNED, Fetched, OffsetKind
 from dragoman.core.error import EngineError
 from dragoman.core.outcome import Outcome
-from dragoman.core.reader import Read
+from dragoman.core.reader import Read, fetched
 from dragoman.core.waiting import Deadlines, dropped_failure
 
 if TYPE_CHECKING:
@@ -299,17 +299,6 @@ class Fetching:
                 )
             else:
                 sequence = max(sequence, offsets.revealed_by(topic, request.kind, request.group))
-        reply = Fetched(
-            topic.namespace.name,
-            topic.state.name,
-            partition.number,
-            slices,
-            read.start,
-            next_offset,
-            partition.high_watermark,
-            partition.state.log_start_offset,
-            committed,
-        )
         for piece in slices:
             self.records += piece.last - piece.first
-        return reply, sequence
+        return fetched(read, slices, next_offset, committed), sequence

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dragoman.core.calls import Fetched, FetchedMatching
+from dragoman.core.calls import FetchedMatching
 from dragoman.core.cut import size_of
 from dragoman.core.error import EngineError, ErrorCode
 from dragoman.core.outcome import Outcome
 from dragoman.core.pattern import compiled
-from dragoman.core.reader import Read
+from dragoman.core.reader import Read, fetched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dragoman.core.batch import RecordBatch
-    from dragoman.core.calls import BatchSlice, FetchMatching
+    from dragoman.core.calls import BatchSlice, Fetched, FetchMatching
     from dragoman.core.clock import Now
     from dragoman.core.directory import Directory
     from dragoman.core.error import Failure
@@ -190,19 +190,7 @@ class Matching:
                 batch, first, last, request.record_overhead, request.count_all
             )
             self.records += last - first
-        gathering.parts.append(
-            Fetched(
-                topic.namespace.name,
-                topic.state.name,
-                partition.number,
-                slices,
-                read.start,
-                next_offset,
-                partition.high_watermark,
-                partition.state.log_start_offset,
-                committed,
-            )
-        )
+        gathering.parts.append(fetched(read, slices, next_offset, committed))
 
     def _reply(self, gathering: Gathering) -> FetchedMatching:
         return FetchedMatching(gathering.request.partition, gathering.parts)

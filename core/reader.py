@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from dragoman.core.calls import Whence
+from dragoman.core.calls import Fetched, Whence
 from dragoman.core.cut import cut, first_at_time
 from dragoman.core.error import EngineError, ErrorCode
 from dragoman.core.store import StoreDamage
@@ -240,6 +240,25 @@ class Reader:
                 return batches[index:]
             read.start = max(read.start, min(batch.next_offset, read.partition.high_watermark))
         return []
+
+
+def fetched(
+    read: Read, slices: list[BatchSlice], next_offset: int, committed: int | None
+) -> Fetched:
+    """What a reader is told of its partition as it stands."""
+    partition = read.partition
+    topic = partition.topic
+    return Fetched(
+        topic.namespace.name,
+        topic.state.name,
+        partition.number,
+        slices,
+        read.start,
+        next_offset,
+        partition.high_watermark,
+        partition.state.log_start_offset,
+        committed,
+    )
 
 
 def damaged(damage: StoreDamage) -> EngineError:
