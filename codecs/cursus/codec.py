@@ -109,7 +109,8 @@ class CursusCodec:
                 if left >= 8 and _is_iggy(data, at):
                     heard.append(self._lost(data[at : at + 4], length))
                     return heard
-                needed = 4 + length
+                # Not more than tells Iggy is waited for until that is known.
+                needed = 4 + length if left >= 8 else min(4 + length, 8)
                 break
             if not offloaded and length > _OFFLOAD_BYTES:
                 heard.append(Offload(partial(self._frames, data, at, offloaded=True)))

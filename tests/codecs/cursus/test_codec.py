@@ -67,8 +67,17 @@ def test_a_length_above_the_limit_is_refused_at_once(length: int) -> None:
 
 def test_a_length_at_the_limit_costs_nothing_until_it_arrives() -> None:
     listening = codec()
-    assert listening.receive((64 * 1024 * 1024).to_bytes(4, "big") + b"x") == []
-    assert listening.wanted() == 64 * 1024 * 1024 - 1
+    assert listening.receive((64 * 1024 * 1024).to_bytes(4, "big") + b"xxxx") == []
+    assert listening.wanted() == 64 * 1024 * 1024 - 4
+
+
+def test_no_more_is_waited_for_than_tells_another_protocol_until_that_is_known() -> None:
+    listening = codec()
+    assert listening.receive(b"\4\0\0\0") == []
+    assert listening.wanted() == 4
+    (heard,) = listening.receive(b"\1\0\0\0")
+    assert isinstance(heard, Refused)
+    assert heard.failure.code is ErrorCode.WRONG_PROTOCOL
 
 
 def test_a_large_batch_is_offloaded_with_everything_behind_it() -> None:
