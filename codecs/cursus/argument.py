@@ -1,4 +1,7 @@
-"""The arguments of text commands: read, checked, and refused in this dialect's own words."""
+"""The arguments of text commands: read, checked, and refused in this dialect's own words.
+
+What cannot be read raises `Bad`, which is the refusal.
+"""
 
 from __future__ import annotations
 
@@ -106,6 +109,11 @@ def reachable(address: tuple[str, int]) -> tuple[str, int]:
 
 
 def decoded(value: bytes, what: str) -> str:
+    """The text of a name, or its refusal.
+
+    Args:
+        what: The noun for the refusal.
+    """
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -113,6 +121,7 @@ def decoded(value: bytes, what: str) -> str:
 
 
 def shown(value: bytes) -> str:
+    """The beginning of a peer's text, as it may stand in a refusal."""
     return printable(value[:64].decode(errors="replace"))
 
 
@@ -127,11 +136,17 @@ def value_of(command: Command, name: str) -> bytes:
 
 
 def text_of(command: Command, name: str) -> str:
+    """The text of an argument that has to be there."""
     value = command.values.get(name)
     return decoded(value or value_of(command, name), name)
 
 
 def number_in(value: bytes, bounds: tuple[int, int], wording: str) -> int:
+    """The number that a value is, or these words of refusal.
+
+    Args:
+        bounds: The least and the largest that it may be.
+    """
     if (value.isdigit() and len(value) <= DIGITS_MAX) or _NUMBER.fullmatch(value) is not None:
         number = int(value)
         if bounds[0] <= number <= bounds[1]:
@@ -140,6 +155,7 @@ def number_in(value: bytes, bounds: tuple[int, int], wording: str) -> int:
 
 
 def flag(values: dict[str, bytes], name: str) -> bool:
+    """As `setting.flag_of`, refused in this dialect's words."""
     try:
         return flag_of(values, name)
     except BadSetting as bad:
@@ -147,6 +163,7 @@ def flag(values: dict[str, bytes], name: str) -> bool:
 
 
 def settings(values: dict[str, bytes]) -> calls.TopicConfig:
+    """As `setting.config_of`, refused in this dialect's words."""
     try:
         return config_of(values)
     except BadSetting as bad:
@@ -207,6 +224,7 @@ def start_of(command: Command, missing: str) -> tuple[calls.Whence, int, str]:
 
 
 def records_max(values: dict[str, bytes]) -> int:
+    """The most messages that a reader asks for at a time, of those that it may."""
     if "batch" not in values:
         return RECORDS_MAX
     return min(number_in(values["batch"], (1, INT32[1]), "invalid_batch"), RECORDS_MAX)
@@ -221,5 +239,6 @@ def member_place(command: Command, tag: Tag) -> tuple[str, str]:
 
 
 def generation_of(command: Command) -> int | None:
+    """The generation that a member names, if it does."""
     value = command.values.get("generation")
     return None if value is None else number_in(value, INT64, "invalid_generation")
