@@ -23,6 +23,7 @@ BEYOND_BYTES = {
         "gateway/test_tls.py::test_versions_from_1_2_on_are_served",
         "gateway/test_tls.py::test_a_slow_handshake_is_closed",
         "gateway/test_tls.py::test_a_client_without_a_certificate_is_refused_where_one_is_asked_for",
+        "gateway/test_tls.py::test_a_reload_shows_new_clients_the_new_chain_and_keeps_the_old_ones",
     ),
     "CUR-V9": (
         "core/events/test_load.py::test_requests_on_a_partition_wait_for_one_reading_and_go_on_in_order",
@@ -31,7 +32,10 @@ BEYOND_BYTES = {
     ),
     "CUR-E4": ("test_cursus_protocol.py::test_the_table_of_refusals_has_every_code",),
     "CUR-D1": ("gateway/test_profile.py::test_the_cursus_documents_figures_are_what_counts",),
-    "CUR-D2": ("core/storage/test_due_sync.py::test_a_window_ends_by_its_records_or_by_its_time",),
+    "CUR-D2": (
+        "core/storage/test_due_sync.py::test_a_window_ends_by_its_records_or_by_its_time",
+        "gateway/test_server.py::test_what_was_asked_before_the_stop_is_durable_after_it",
+    ),
     "CUR-D7": (
         "gateway/test_metrics.py::test_accepted_records_are_counted_under_both_names",
         "gateway/test_metrics.py::test_publishes_are_timed_into_buckets_that_add_up",
