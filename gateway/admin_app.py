@@ -53,7 +53,7 @@ def make_application(health: Health, metrics: Metrics) -> Starlette:
         text = await trio.to_thread.run_sync(render, families)
         return Response(text, 200, {**_FRESH, "content-type": CONTENT_TYPE})
 
-    return Starlette(
+    application = Starlette(
         routes=[
             Route("/health", tell_health),
             Route("/live", tell_live),
@@ -62,6 +62,9 @@ def make_application(health: Health, metrics: Metrics) -> Starlette:
         ],
         exception_handlers={HTTPException: _tell_problem},
     )
+    # A slash too many is another path, and not sent on to whatever host its request names.
+    application.router.redirect_slashes = False
+    return application
 
 
 async def _tell_problem(request: Request, error: Exception) -> Response:

@@ -109,6 +109,9 @@ class HttpConnection:
                 await self._refuse(505, "this port speaks HTTP/1.1")
             elif len(event.target) + sum(map(_size, event.headers)) > HEAD_BYTES_MAX:
                 await self._refuse(431, "the head of the request is too large")
+            elif {b"content-length", b"transfer-encoding"} <= {name for name, _ in event.headers}:
+                # A proxy in front may have believed the other one; RFC 9112 6.1.
+                await self._refuse(400, "the length of the body is said twice")
             else:
                 return event
         return None

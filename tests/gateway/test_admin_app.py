@@ -45,9 +45,10 @@ async def test_metrics_are_text_of_their_version() -> None:
         assert "\nmessages_processed_total 0.0\n" in body
 
 
-async def test_a_path_that_is_not_there_is_a_problem() -> None:
+@pytest.mark.parametrize("path", ["/", "/health/"])
+async def test_a_path_that_is_not_there_is_a_problem(path: str) -> None:
     async with serving() as server:
-        head, body = await get(server, "/")
+        head, body = await get(server, path)
         assert head.startswith("HTTP/1.1 404 ")
         assert "content-type: application/problem+json" in head
         assert json.loads(body)["status"] == 404

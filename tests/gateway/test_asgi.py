@@ -179,6 +179,11 @@ async def test_what_a_peer_said_is_not_said_back() -> None:
     assert b"<script>" not in await talk(greet, b"GET <script> HTTP/1.1 x\r\n\r\n")
 
 
+TWO_LENGTHS = (
+    b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+
+
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
@@ -189,6 +194,7 @@ async def test_what_a_peer_said_is_not_said_back() -> None:
         (b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * HEAD_BYTES_MAX + b"\r\n\r\n", 431),
         (b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 100_000, 431),
         (b"GET /" + b"a" * HEAD_BYTES_MAX + b" HTTP/1.1\r\nHost: x\r\n\r\n", 431),
+        (TWO_LENGTHS + b"0\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", 400),
     ],
 )
 async def test_what_is_no_request_is_a_problem(sent: bytes, status: int) -> None:
