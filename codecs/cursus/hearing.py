@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from dragoman.codecs.base import ProtocolError
 from dragoman.codecs.cursus.acknowledged import acknowledged
 from dragoman.codecs.cursus.columns import headers_of, to_batch
-from dragoman.codecs.cursus.elder import elder
-from dragoman.codecs.cursus.fault import address_of, refused
+from dragoman.codecs.cursus.fault import refused
 from dragoman.codecs.cursus.hear_event import hear_event
 from dragoman.codecs.cursus.hear_group import hear_group
-from dragoman.codecs.cursus.setting import config_of
+from dragoman.codecs.cursus.hear_legacy import hear_legacy
+from dragoman.codecs.cursus.hear_topic import described, told_topic
 from dragoman.codecs.kernels import cursus_l3
 from dragoman.codecs.malformed import Malformed
 from dragoman.core import calls
@@ -109,7 +109,7 @@ def understand(request: Request, body: bytes) -> Reply | Failure:
         return refused(body) or acknowledged(request, body)
     try:
         text = body.decode(errors="replace")
-        reply = elder(request, text) or refused(body)
+        reply = hear_legacy(request, text) or refused(body)
         if reply is not None:
             return reply
         if isinstance(request, EventRequest):
@@ -130,9 +130,9 @@ def understand(request: Request, body: bytes) -> Reply | Failure:
 def _understand(request: Request, text: str, fields: dict[str, str]) -> Reply:
     match request:
         case calls.CreateTopic():
-            return calls.TopicCreated(_told(fields))
+            return calls.TopicCreated(told_topic(fields))
         case calls.DescribeTopic():
-            return calls.TopicDescribed(_told(fields))
+            return calls.TopicDescribed(told_topic(fields))
         case calls.DeleteTopic():
             return calls.TopicDeleted(*split_flat(fields["topic"]))
         case calls.DeleteRecords():
@@ -155,21 +155,3 @@ def _understand(request: Request, text: str, fields: dict[str, str]) -> Reply:
         case calls.LeaveGroup():
             return calls.GroupLeft(fields["member"], fields["left"] == "true")
     raise ProtocolError(f"not a reply to {type(request).__name__}: {text[:64]!r}")
-
-
-def _told(fields: dict[str, str]) -> calls.TopicDescription:
-    topic = described(fields["topic"], int(fields["partitions"]))
-    leaders = fields.get("leaders", "").split(",")
-    for partition, leader in zip(topic.partitions, leaders, strict=False):
-        partition.leader = address_of(leader)
-    topic.config = config_of({name: value.encode() for name, value in fields.items()})
-    return topic
-
-
-def described(name: str, partitions: int) -> calls.TopicDescription:
-    """A topic of which only the name and the number of partitions are known."""
-    namespace, topic = split_flat(name)
-    if not 0 <= partitions <= 1_000_000:
-        raise ProtocolError(f"a topic of {partitions} partitions")
-    unknown = [calls.PartitionDescription(number, 0, 0, 0, 0, 0, 0) for number in range(partitions)]
-    return calls.TopicDescription(namespace, topic, 0, 0, calls.TopicConfig(), unknown)

@@ -9,6 +9,7 @@ import pytest
 from dragoman.codecs.base import ProtocolError, Told, Unsayable
 from dragoman.codecs.compression import registry
 from dragoman.codecs.cursus import hearing, saying
+from dragoman.codecs.cursus.hear_topic import described
 from dragoman.codecs.cursus.speaker import CursusSpeaker
 from dragoman.core import calls
 from dragoman.core.batch import Origin, RecordBatch
@@ -291,7 +292,7 @@ def test_the_published_brokers_answers_are_understood_too() -> None:
 
 def test_names_outside_the_default_namespace_are_flat() -> None:
     assert saying.topic_of("ns", "t") == "ns/t"
-    assert hearing.described("ns/t", 0).namespace == "ns"
+    assert described("ns/t", 0).namespace == "ns"
 
 
 @pytest.mark.parametrize("name", registry().names())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.codecs.cursus.elder import elder
+from dragoman.codecs.cursus.hear_legacy import hear_legacy
 from dragoman.core import calls
 
 
@@ -31,17 +31,17 @@ from dragoman.core import calls
 def test_an_older_reply_means_the_same(
     request_: calls.Request, told: str, expected: calls.Reply | None
 ) -> None:
-    assert elder(request_, told) == expected
+    assert hear_legacy(request_, told) == expected
 
 
 @pytest.mark.parametrize("mark", ["", "✅ "])
 def test_a_topic_is_told_with_its_partitions(mark: str) -> None:
-    reply: Any = elder(calls.CreateTopic("t", 2), f"{mark}Topic 't' now has 2 partitions")
+    reply: Any = hear_legacy(calls.CreateTopic("t", 2), f"{mark}Topic 't' now has 2 partitions")
     assert (reply.topic.name, len(reply.topic.partitions)) == ("t", 2)
 
 
 def test_topics_are_listed_by_name() -> None:
-    reply: Any = elder(calls.ListTopics(), "b, ns/a")
+    reply: Any = hear_legacy(calls.ListTopics(), "b, ns/a")
     assert [(topic.namespace, topic.name) for topic in reply.topics] == [
         ("default", "b"),
         ("ns", "a"),
