@@ -43,6 +43,7 @@ HEARTBEAT_S = 3.0
 """A third of the shortest session timeout that servers have by default."""
 WAIT_S = 1.0
 LEAVE_TIMEOUT_S = 2.0
+"""How long the end waits for a server to hear that the member leaves."""
 RECORDS_MAX = 8192
 """Of one partition in one delivery."""
 RETRY = Retry()
@@ -204,7 +205,7 @@ def connect_consumer(
     heartbeat_s: float = HEARTBEAT_S,
     **options: Any,
 ) -> Iterator[SyncConsumer]:
-    """The same without Trio; its heartbeats have a thread of their own."""
+    """The same without Trio; its heartbeats, and its end, have a thread of their own."""
     home = Address(host, dialect_of(dialect).port if port is None else port)
     membership = _membership(topic, group, home, member, offset, retry)
     pool, heart = SyncPool(dialect, **options), SyncPool(dialect, **options)
@@ -213,6 +214,8 @@ def connect_consumer(
     def live() -> None:
         while not over.wait(heartbeat_s):
             heart.run(membership.beat())
+        pool.run(membership.leave())  # the end is this thread's, so that it may take long
+        pool.close()
         heart.close()
 
     thread = threading.Thread(target=live, name=f"heart of {membership.member}", daemon=True)
@@ -221,6 +224,4 @@ def connect_consumer(
         yield SyncConsumer(pool, membership)
     finally:
         over.set()
-        pool.run(membership.leave())
-        pool.close()
         thread.join(LEAVE_TIMEOUT_S)

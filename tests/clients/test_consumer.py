@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
 
+from dragoman.clients import consumer
 from dragoman.clients.consumer import connect_consumer, open_consumer
 from dragoman.clients.error import RequestRefused
 from dragoman.clients.plan import Retry
@@ -42,16 +44,16 @@ def play(
     """Runs an action with a consumer `m` of a group on topic `t`."""
     options = {"port": port, "member": "m", "retry": AT_ONCE, "heartbeat_s": 60} | given
     if face == "sync":
-        with connect_consumer("t", group, **options) as consumer:
-            return action(Steps(consumer.poll, consumer.commit, consumer))
+        with connect_consumer("t", group, **options) as member:
+            return action(Steps(member.poll, member.commit, member))
 
     async def run() -> Any:
-        async with open_consumer("t", group, **options) as consumer:
+        async with open_consumer("t", group, **options) as member:
 
             def here(call: Callable[..., Any]) -> Callable[..., Any]:
                 return lambda *args, **named: trio.from_thread.run(lambda: call(*args, **named))
 
-            steps = Steps(here(consumer.poll), here(consumer.commit), consumer)
+            steps = Steps(here(member.poll), here(member.commit), member)
             return await trio.to_thread.run_sync(action, steps)
 
     return trio.run(run)
@@ -309,6 +311,19 @@ def test_heartbeats_go_on_their_own_connection_and_a_stale_one_makes_it_join(fac
     others = {number for number, body in server.seen if b"HEARTBEAT" not in body}
     assert len(beating) == 1
     assert not beating & others
+
+
+@FACES
+def test_the_end_does_not_wait_for_a_silent_server(
+    face: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumer, "LEAVE_TIMEOUT_S", 0.02)
+    silent = Expect(b"LEAVE_GROUP topic=t group=g member=m-1")
+    script = [join(), *offsets((0, 0)), METADATA, consume(0, 0, records(0, 0, b"a"))]
+    with Scripted(*script, beside=(silent,)) as server:
+        began_s = monotonic()
+        play(face, server.port, lambda c: c.poll(), read_timeout_s=10)
+        assert monotonic() - began_s < 5
 
 
 @pytest.fixture(scope="module")
