@@ -10,6 +10,7 @@ import trio
 from dragoman.gateway.asgi import HttpConnection
 from dragoman.gateway.door import open_door, shown
 from dragoman.gateway.listener import NO_DESCRIPTORS
+from dragoman.gateway.secure import SecureStream
 from dragoman.gateway.tls import HandshakeRefused, shake_hands, subject_of, tls_of
 
 if TYPE_CHECKING:
@@ -70,12 +71,13 @@ class Admin:
     async def _serve(self, accepted: socket.socket, address: tuple[str, int]) -> None:
         stream: trio.abc.Stream | None = None
         try:
+            local = accepted.getsockname()[:2]
             stream = await self._open(accepted, address)
             connection = HttpConnection(
                 stream,
                 self._application,
                 peer=address[:2],
-                local=accepted.getsockname()[:2],
+                local=local,
                 scheme="http" if self.tls is None else "https",
             )
             await connection.run()
@@ -92,6 +94,8 @@ class Admin:
         except Exception:
             _log.exception("fault", peer=shown(address))
         finally:
+            if stream is not None:
+                await trio.aclose_forcefully(stream)
             accepted.close()
             self.connections -= 1
             self._room.set()
@@ -99,9 +103,9 @@ class Admin:
     async def _open(self, accepted: socket.socket, address: tuple[str, int]) -> trio.abc.Stream:
         if self.tls is None:
             return trio.SocketStream(trio.socket.from_stdlib_socket(accepted))
-        stream = await shake_hands(accepted, self.tls, self._config.handshake_timeout_s)
-        if subject := subject_of(stream):
+        secure = await shake_hands(accepted, self.tls, self._config.handshake_timeout_s)
+        if subject := subject_of(secure):
             _log.info(
                 "client certificate accepted", dialect="admin", peer=shown(address), subject=subject
             )
-        return stream
+        return SecureStream(secure)

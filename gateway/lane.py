@@ -1,4 +1,4 @@
-"""All plain TCP connections of one listener, served by one Trio task.
+"""All connections of one listener, plain or under TLS, served by one Trio task.
 
 The lane owns a selector; Trio waits for the selector's own descriptor, then every ready socket is
 read, answered and written without a task switch: 2.7 us a request of the server's time, where a

@@ -1,11 +1,10 @@
-"""One dialect's door: accepts connections, gives each to the lane, or to a task where TLS is on."""
+"""One dialect's door: accepts connections and gives each to the lane, after its handshake where TLS
+is on."""
 
 from __future__ import annotations
 
 import errno
 import os
-import socket
-from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -17,13 +16,13 @@ from dragoman.gateway.carrier import SLOW_READER_US
 from dragoman.gateway.clock import read_clocks
 from dragoman.gateway.door import is_loopback, open_door, parse_address, shown
 from dragoman.gateway.inflow import Inflow
-from dragoman.gateway.lane import Lane, unread
+from dragoman.gateway.lane import Lane
 from dragoman.gateway.meter import Meter
 from dragoman.gateway.session import Session
-from dragoman.gateway.stream import StreamConnection
 from dragoman.gateway.tls import HandshakeRefused, shake_hands, subject_of, tls_of
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterable, Iterator
 
     from dragoman.codecs.base import Dialect
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
     from dragoman.gateway.config import ListenerConfig
     from dragoman.gateway.flusher import Flusher
     from dragoman.gateway.reaper import Swept
-    from dragoman.gateway.tls import Tls, TlsStream
+    from dragoman.gateway.secure import SecureSocket
+    from dragoman.gateway.tls import Tls
 
 ACCEPTS_MAX = 64
 """Connections accepted before other tasks have their turn."""
@@ -95,7 +95,6 @@ class Listener:
         self._room = trio.Event()
         self._empty = trio.Event()
         self._accepting = trio.CancelScope()
-        self._streams: set[StreamConnection] = set()
         self._handshakes: set[trio.CancelScope] = set()
         self._lane = Lane(
             flusher,
@@ -116,13 +115,11 @@ class Listener:
     @property
     def requests(self) -> int:
         """How many were heard, of connections that are gone and of those that live."""
-        living = [one.session for one in self._lane.connections]
-        living += [one.session for one in self._streams]
-        return self.meter.requests + sum(session.requests for session in living)
+        return self.meter.requests + sum(one.session.requests for one in self._lane.connections)
 
     def swept(self) -> Iterable[Swept]:
         """Everything with connections, for the reaper."""
-        return (self._lane, *self._streams)
+        return (self._lane,)
 
     async def run(self) -> None:
         """Serves until cancelled."""
@@ -146,10 +143,7 @@ class Listener:
         with TLS has asked nothing."""
         for handshake in self._handshakes:
             handshake.cancel()
-        now = self._clock()
-        self._lane.drain(now)
-        for stream in list(self._streams):
-            stream.drain(now)
+        self._lane.drain(self._clock())
 
     async def wait_empty(self) -> None:
         """Returns once no connection is left."""
@@ -191,20 +185,18 @@ class Listener:
                 self._open(accepted, address, nursery)
             except Exception:
                 _log.exception("fault", dialect=self.dialect.name, peer=shown(address))
-                accepted.close()
-                self._closed()
+                self._refuse(accepted)
 
     def _open(
         self, accepted: socket.socket, address: tuple[str, int], nursery: trio.Nursery
     ) -> None:
-        now = self._clock()
         if self.tls is None:
+            now = self._clock()
             session = self._session(accepted, address, now)
             self._lane.add(accepted, session, now)
         else:
             accepted.setblocking(False)
-            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            nursery.start_soon(self._serve_tls, accepted, address)
+            nursery.start_soon(self._open_tls, accepted, address)
 
     def _session(
         self, accepted: socket.socket, address: tuple[str, int], now: Now, subject: str = ""
@@ -223,13 +215,14 @@ class Listener:
         client = Client(next(self._numbers), self.dialect.name, shown(address))
         return Session(self.dialect.codec(facts), self._engine, client, now, self.meter)
 
-    async def _serve_tls(self, accepted: socket.socket, address: tuple[str, int]) -> None:
-        assert self.tls is not None, "only TLS listeners serve streams"
-        connection: StreamConnection | None = None
+    async def _open_tls(self, accepted: socket.socket, address: tuple[str, int]) -> None:
+        """Hands the lane a connection that has done with its handshake."""
+        assert self.tls is not None, "a plain listener has no handshakes"
         try:
-            stream = await self._shake_hands(accepted, self.tls)
-            subject = subject_of(stream)
-            session = self._session(accepted, address, self._clock(), subject)
+            accepted = await self._shake_hands(accepted, self.tls)
+            subject = subject_of(accepted)
+            now = self._clock()
+            session = self._session(accepted, address, now, subject)
             if subject:
                 client = session.client
                 _log.info(
@@ -239,18 +232,7 @@ class Listener:
                     peer=client.peer,
                     subject=subject,
                 )
-            connection = StreamConnection(
-                stream,
-                session,
-                self._flusher,
-                idle_us=self._idle_us,
-                slow_reader_us=self._slow_reader_us,
-                inflow=self._inflow,
-                unread=partial(unread, accepted),
-                clock=self._clock,
-            )
-            self._streams.add(connection)
-            await connection.run()
+            self._lane.add(accepted, session, now)
         except HandshakeRefused as error:
             self.handshakes_refused += 1
             _log.info(
@@ -260,15 +242,19 @@ class Listener:
                 reason=error.reason,
                 **({"looks_like": error.looks_like} if error.looks_like else {}),
             )
+            self._refuse(accepted)
         except Exception:
             _log.exception("fault", dialect=self.dialect.name, peer=shown(address))
-        finally:
-            if connection is not None:
-                self._streams.discard(connection)
-            accepted.close()
-            self._closed()
+            self._refuse(accepted)
+        except BaseException:
+            self._refuse(accepted)
+            raise
 
-    async def _shake_hands(self, accepted: socket.socket, tls: Tls) -> TlsStream:
+    def _refuse(self, accepted: socket.socket) -> None:
+        accepted.close()
+        self._closed()
+
+    async def _shake_hands(self, accepted: socket.socket, tls: Tls) -> SecureSocket:
         with trio.CancelScope() as scope:
             self._handshakes.add(scope)
             try:

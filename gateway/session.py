@@ -2,8 +2,8 @@
 
 The session is the only place where a dialect meets the engine. It keeps the queue of requests and
 releases replies in the order in which they were asked, however their outcomes complete; pushes of a
-Follow go between whole replies. A carrier (`gateway.lane`, `gateway.stream`, a test) feeds it,
-sends its outbox and asks `wants_read`.
+Follow go between whole replies. A carrier (`gateway.lane`, a test) feeds it, sends its outbox and
+asks `wants_read`.
 
 An exception out of a codec or the engine is our own bug: it is logged with the session's number and
 ends this connection only. It never leaves the session.

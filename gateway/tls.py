@@ -8,23 +8,19 @@ OpenSSL sees them.
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import ssl
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import trio
 
 from dragoman.codecs.base import foreign_framing, foreign_protocol
+from dragoman.gateway.secure import SecureSocket
 from dragoman.gateway.table import ConfigError
 
 if TYPE_CHECKING:
     from dragoman.gateway.config import AdminConfig, ListenerConfig
 
-    TlsStream = trio.SSLStream[trio.SocketStream]
-
-ALERT_SECONDS_MAX = 1.0
-"""How long a refused peer may take to be told so."""
 _FIRST_BYTES = 8
 _HANDSHAKE = 0x16
 """The type of the record that a TLS client begins with."""
@@ -75,6 +71,9 @@ class Tls:
         assert config.tls_cert is not None, "TLS is set up for who has a certificate"
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
+        # Whoever ends its half below TLS alone is still owed what it asked.
+        context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_IGNORE_UNEXPECTED_EOF
+        context.sslsocket_class = SecureSocket
         try:
             # Without a password OpenSSL asks for one on the terminal, and everybody waits.
             context.load_cert_chain(
@@ -113,8 +112,8 @@ def tls_of(config: ListenerConfig | AdminConfig, where: str) -> Tls | None:
     return None if config.tls_cert is None else Tls(config, where)
 
 
-async def shake_hands(accepted: socket.socket, tls: Tls, timeout_s: float) -> TlsStream:
-    """Makes an accepted socket a TLS stream.
+async def shake_hands(accepted: socket.socket, tls: Tls, timeout_s: float) -> SecureSocket:
+    """Puts an accepted socket under TLS; what was handed in is empty then.
 
     Raises:
         HandshakeRefused: The peer took too long, speaks no TLS, or none that is allowed here.
@@ -124,13 +123,14 @@ async def shake_hands(accepted: socket.socket, tls: Tls, timeout_s: float) -> Tl
     raise HandshakeRefused(f"not done within {timeout_s:g} s")
 
 
-def subject_of(stream: TlsStream) -> str:
+def subject_of(secure: SecureSocket) -> str:
     """Whom the peer's certificate, which was verified, names; "" where none was asked for."""
-    certificate = stream.getpeercert()
+    certificate = secure.getpeercert()
     if not certificate:
         return ""
-    pairs = [pair for part in certificate.get("subject", ()) for pair in part]
-    pairs = pairs or list(certificate.get("subjectAltName", ()))
+    subject: Any = certificate.get("subject", ())
+    names: Any = certificate.get("subjectAltName", ())
+    pairs = [pair for part in subject for pair in part] or list(names)
     return ", ".join(f"{_SHORT.get(name, name)}={value}" for name, value in pairs)
 
 
@@ -144,27 +144,7 @@ _SHORT = {
 }
 
 
-class _Outgoing:
-    """A context that keeps hold of what OpenSSL wants sent, so that the alert that ends a refused
-    handshake reaches the peer: the stream itself drops it."""
-
-    def __init__(self, context: ssl.SSLContext) -> None:
-        self._context = context
-        self._bio = ssl.MemoryBIO()
-
-    def wrap_bio(
-        self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, **options: Any
-    ) -> ssl.SSLObject:
-        """As the context's own."""
-        self._bio = outgoing
-        return self._context.wrap_bio(incoming, outgoing, **options)
-
-    def alert(self) -> bytes:
-        """What is left to be sent."""
-        return self._bio.read()
-
-
-async def _shake(accepted: socket.socket, context: ssl.SSLContext) -> TlsStream:
+async def _shake(accepted: socket.socket, context: ssl.SSLContext) -> SecureSocket:
     await trio.lowlevel.wait_readable(accepted)
     try:
         first = accepted.recv(_FIRST_BYTES, socket.MSG_PEEK)
@@ -177,22 +157,26 @@ async def _shake(accepted: socket.socket, context: ssl.SSLContext) -> TlsStream:
             "the peer does not speak TLS",
             foreign_protocol(first) or foreign_framing(first) or "neither TLS nor a known protocol",
         )
-    transport = trio.SocketStream(trio.socket.from_stdlib_socket(accepted))
-    outgoing = _Outgoing(context)
-    stream = trio.SSLStream(
-        transport, cast("ssl.SSLContext", outgoing), server_side=True, https_compatible=True
-    )
+    secure: SecureSocket | None = None
     try:
-        await stream.do_handshake()
-    except trio.BrokenResourceError as error:
-        if alert := outgoing.alert():
-            with (
-                trio.move_on_after(ALERT_SECONDS_MAX),
-                contextlib.suppress(trio.BrokenResourceError),
-            ):
-                await transport.send_all(alert)
-        raise HandshakeRefused(_reason(error.__cause__)) from error
-    return stream
+        made = context.wrap_socket(accepted, server_side=True, do_handshake_on_connect=False)
+        assert isinstance(made, SecureSocket), "the context was told so"
+        secure = made
+        while True:
+            try:
+                secure.do_handshake()
+            except ssl.SSLWantReadError:
+                await trio.lowlevel.wait_readable(secure)
+            except ssl.SSLWantWriteError:
+                await trio.lowlevel.wait_writable(secure)
+            else:
+                return secure
+    except BaseException as error:
+        if secure is not None:
+            secure.close()
+        if isinstance(error, OSError):
+            raise HandshakeRefused(_reason(error)) from error
+        raise
 
 
 def _reason(cause: BaseException | None) -> str:
