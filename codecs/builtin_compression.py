@@ -16,8 +16,11 @@ import zstandard
 
 from dragoman.codecs.compression import BadCompression, Compression, too_large
 
-BLOCKS_MAX: Final = 65_536
-"""Of one xerial or zstd frame: the smallest would cost a step of a loop for every three bytes."""
+BLOCK_BYTES: Final = 256
+"""So many bytes have to be allowed for every block of a xerial or zstd frame: the smallest blocks,
+of which nothing comes out, cost a step of a loop for every three bytes."""
+BLOCKS_MAX: Final = 16_384
+"""Of one such frame, whatever is allowed: 64 MiB in blocks of 4 KiB."""
 
 GZIP_LEVEL: Final = 6
 ZSTD_LEVEL: Final = 3
@@ -124,14 +127,15 @@ def snappy_decompress(data: bytes, limit: int) -> bytes:
     if not data.startswith(XERIAL_MAGIC) or size < at:
         raise BadCompression("the snappy data has no whole head")
     parts: list[bytes] = []
+    blocks_max = _blocks_max(limit)
     left = limit
     while at < size:
         begin = at + 4
         end = begin + _U32.unpack_from(data, at)[0] if begin <= size else size + 1
         if end > size:
             raise BadCompression("the snappy data is cut off inside a block")
-        if len(parts) == BLOCKS_MAX:
-            raise BadCompression(f"the snappy data has more than {BLOCKS_MAX} blocks")
+        if len(parts) == blocks_max:
+            raise BadCompression(f"the snappy data has more than {blocks_max} blocks")
         block = data[begin:end]
         if _declared(block) > left:
             raise too_large("snappy", limit)
@@ -161,7 +165,7 @@ def zstd_decompress(data: bytes, limit: int) -> bytes:
         if head.window_size > window:
             raise BadCompression(f"the zstd data needs a window of more than {window} bytes")
         begin, tail = zstandard.frame_header_size(data), 4 if head.has_checksum else 0
-        if _zstd_blocks_end(data, begin) + tail != len(data):
+        if _zstd_blocks_end(data, begin, _blocks_max(limit)) + tail != len(data):
             raise BadCompression("the zstd data is not one whole frame")
         # A limit of zero would mean to the library that there is none.
         opener = zstandard.ZstdDecompressor(max_window_size=window)
@@ -175,17 +179,22 @@ def zstd_decompress(data: bytes, limit: int) -> bytes:
     return opened
 
 
-def _zstd_blocks_end(data: bytes, at: int) -> int:
+def _zstd_blocks_end(data: bytes, at: int, blocks_max: int) -> int:
     """Where a frame's last block ends: the library overlooks what follows a frame without a size.
 
     Spec: RFC 8878 3.1.1.2.
     """
-    for _ in range(BLOCKS_MAX):
+    for _ in range(blocks_max):
         head = int.from_bytes(data[at : at + 3], "little")
         at += 3 + (1 if head >> 1 & 3 == _ZSTD_REPEATED else head >> 3)
         if head & 1 or at >= len(data):
             return at
-    raise BadCompression(f"the zstd data has more than {BLOCKS_MAX} blocks")
+    raise BadCompression(f"the zstd data has more than {blocks_max} blocks")
+
+
+def _blocks_max(limit: int) -> int:
+    """How many blocks may make so many bytes."""
+    return max(min(limit // BLOCK_BYTES, BLOCKS_MAX), 1)
 
 
 BUILT_IN: Final = (

@@ -15,6 +15,7 @@ import pytest
 import zstandard
 
 from dragoman.codecs.builtin_compression import (
+    BLOCK_BYTES,
     BLOCKS_MAX,
     BUILT_IN,
     XERIAL_MAGIC,
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 MIB = 1024 * 1024
 BOMB_BYTES = 64 * MIB
 LIMIT = 4 * MIB
+BLOCKS = ((0, 1), (100 * BLOCK_BYTES, 100), (BOMB_BYTES, BLOCKS_MAX))
+"""How many blocks may come for a limit."""
 SLACK_BYTES = 16 * MIB
 """What decompressors hold besides their output: windows, blocks, and a copy while they grow."""
 TEXT = b'{"order":17,"customer":"anna","amount":12.5}\n' * 100
@@ -265,9 +268,10 @@ def test_a_second_head_is_a_block_that_is_cut_off() -> None:
 def test_xerial_blocks_are_counted() -> None:
     empty = bytes(cramjam.snappy.compress_raw(b""))
     snappy = registry().named("snappy")
-    assert snappy.decompress(xerial(*[empty] * BLOCKS_MAX), 0) == b""
-    with pytest.raises(BadCompression, match="more than 65536 blocks"):
-        snappy.decompress(xerial(*[empty] * (BLOCKS_MAX + 1)), 0)
+    for limit, blocks in BLOCKS:
+        assert snappy.decompress(xerial(*[empty] * blocks), limit) == b""
+        with pytest.raises(BadCompression, match=f"more than {blocks} blocks"):
+            snappy.decompress(xerial(*[empty] * (blocks + 1)), limit)
 
 
 def test_xerial_blocks_share_one_limit() -> None:
@@ -321,6 +325,7 @@ def test_nothing_may_follow_a_zstd_frame_whether_it_says_its_size_or_not(
 def test_zstd_blocks_are_counted() -> None:
     head = bytes.fromhex("28b52ffd0058")
     zstd = registry().named("zstd")
-    assert zstd.decompress(head + bytes(3) * (BLOCKS_MAX - 1) + b"\1\0\0", 10) == b""
-    with pytest.raises(BadCompression, match="more than 65536 blocks"):
-        zstd.decompress(head + bytes(3) * BLOCKS_MAX + b"\1\0\0", 10)
+    for limit, blocks in BLOCKS:
+        assert zstd.decompress(head + bytes(3) * (blocks - 1) + b"\1\0\0", limit) == b""
+        with pytest.raises(BadCompression, match=f"more than {blocks} blocks"):
+            zstd.decompress(head + bytes(3) * blocks + b"\1\0\0", limit)
