@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from support.cursus import framed
 
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "docs" / "GUIDE.md").read_text()
+ARCHITECTURE = (ROOT / "docs" / "ARCHITECTURE.md").read_text()
+FLOORS = ("core", "codecs", "gateway", "simulation", "clients", "cli")
 DOCUMENTS = sorted(
     str(path.relative_to(ROOT))
     for folder in (ROOT, ROOT / "docs", *(ROOT / "specs").glob("*"))
@@ -84,3 +87,19 @@ def test_links_between_documents_lead_somewhere(document: str) -> None:
             continue
         broken.append(f"{link}#{anchor}")
     assert not broken
+
+
+def test_every_source_that_the_architecture_names_is_there() -> None:
+    named = set(re.findall(r"`([\w/]+\.py)", ARCHITECTURE))
+    anywhere = {path.name for floor in FLOORS for path in (ROOT / floor).rglob("*.py")}
+    there = {name for name in named if (ROOT / name).exists()}
+    assert named
+    assert not [name for name in sorted(named - there) if "/" in name or name not in anywhere]
+
+
+def test_the_architecture_says_of_every_dependency_why() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = [re.match(r"[\w-]+", one) for one in project["dependencies"]]
+    assert not [name[0] for name in names if name and f"| {name[0]} | " not in ARCHITECTURE]
+    tests = [re.match(r"[\w-]+", one) for one in project["optional-dependencies"]["test"]]
+    assert not [name[0] for name in tests if name and f"`{name[0]}`" not in ARCHITECTURE]
