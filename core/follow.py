@@ -307,12 +307,10 @@ class Following:
         store = self._store
         return sequence <= store.revealed_sequence or store.failure is not None
 
-    def lost(self, sequence: int) -> Failure | None:
-        """Why this will never be revealed; None where it is, or may be."""
-        store = self._store
-        if store.failure is None or sequence <= store.revealed_sequence:
-            return None
-        return fenced(store.failure)
+    def fenced(self) -> Failure | None:
+        """Why the log takes nothing until a restart; None where it does."""
+        failure = self._store.failure
+        return None if failure is None else fenced(failure)
 
     def announce_held(self) -> None:
         """Announces the follows whose beginning or end may be revealed by now."""

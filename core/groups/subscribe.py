@@ -2,9 +2,9 @@
 
 A **subscription** is a Follow for each partition that the connection's bound member owns; its
 pushes come from them in turn. The subscriptions of one group are a **circle**, which knows how far
-each partition was pushed: a partition that changes hands is gone on with there, so that between two
-subscribers no record is missing and none comes twice. Nothing is committed, and the circle is
-forgotten with its last subscription.
+each partition was pushed, or where it stood when the circle began: a partition that changes hands
+is gone on with there, so that between two subscribers no record is missing and none comes twice.
+Nothing is committed, and the circle is forgotten with its last subscription.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ class Subscription:
         parts: The Follow of each of its partitions.
         due: The parts that may have something to push, in turn.
         announced: The session was told, and has not pulled in vain since then.
-        since: What made its member, until that is revealed: before it nothing is pushed, and where
-            the log fails before it, nothing ever is.
+        since: What made its member, until the first pull after that is revealed. Where the log has
+            failed by then nothing is ever pushed: who joined may have been told that it failed,
+            although it did not.
         failure, failure_sequence: As those of a `core.follow.Follower`.
         whole: None: it is no part of another.
     """
@@ -153,6 +154,7 @@ class Subscribing:
         if not self._following.may_tell(subscription.since):
             self._following.hold(outcome, subscription.since)
         self._gain(circle, subscription)
+        self._cover(circle, subscription)
         return outcome
 
     def pull(
@@ -163,7 +165,8 @@ class Subscribing:
         if failure is not None or subscription.since:
             if not self._following.may_tell(max(subscription.failure_sequence, subscription.since)):
                 return None
-            failure = self._following.lost(subscription.since) or failure
+            if subscription.since:
+                failure = self._following.fenced() or failure
             if failure is not None:
                 self.forget(outcome, subscription)
                 return failure
@@ -205,9 +208,11 @@ class Subscribing:
                     self._leave(circle, subscription, partition)
                 if gone is not None:
                     self._following.end(subscription.outcome, *gone)
-        for subscription in circle.subscriptions.values():
-            if subscription.failure is None:
-                self._gain(circle, subscription)
+        going_on = [each for each in circle.subscriptions.values() if each.failure is None]
+        for subscription in going_on:
+            self._gain(circle, subscription)
+        for subscription in going_on[:1]:
+            self._cover(circle, subscription)
 
     def forget(self, outcome: Outcome, subscription: Subscription) -> None:
         """Ends a subscription; another one of the group may go on where it was."""
@@ -237,6 +242,20 @@ class Subscribing:
                 subscription.parts[partition] = self._following.begin(
                     partition, request, subscription.client, start, since_us, subscription
                 )
+
+    def _cover(self, circle: Circle, subscription: Subscription) -> None:
+        """Notes where the partitions stand that nobody follows: their owner may have joined and not
+        asked for them yet, or be of another kind, and what comes meanwhile is the circle's."""
+        partitions = subscription.topic.partitions
+        parts = [each.parts for each in circle.subscriptions.values()]
+        if len(circle.places) + sum(map(len, parts)) >= len(partitions):
+            return
+        known = circle.places.keys() | set().union(*parts)
+        for partition in partitions:
+            if partition not in known:
+                start, since_us = self._reader.start(partition, subscription.request, False)
+                if not since_us:
+                    circle.places[partition] = start
 
     def _place(self, circle: Circle, partition: Partition, request: Follow) -> tuple[int, int]:
         """Where a partition is gone on with: where the circle was, or behind what members of

@@ -31,16 +31,29 @@ from support.log import Log, values
 
 
 class Subscriber:
-    """One connection that subscribed; pulls whenever it is told to."""
+    """One connection that subscribed; pulls whenever it is told to.
 
-    def __init__(self, log: Log, number: int, *, group: str = "g", topic: str = "t") -> None:
+    Args:
+        joined: Is a member already.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        number: int,
+        joined: Client | None = None,
+        *,
+        group: str = "g",
+        topic: str = "t",
+    ) -> None:
         self.log = log
-        self.client = Client(number, "test")
+        self.client = joined or Client(number, "test")
         self.member = f"m-{number}"
         self.got: list[bytes | None] = []
         self.failure: ErrorCode | None = None
         self.partitions: list[int] = []
-        log.ask(JoinGroup(topic, group, self.member, bound=True), self.client)
+        if joined is None:
+            log.ask(JoinGroup(topic, group, self.member, bound=True), self.client)
         self.outcome: Outcome = self.follow(group, topic)
 
     def follow(self, group: str = "g", topic: str = "t", **fields: Any) -> Outcome:
@@ -179,6 +192,19 @@ def test_what_was_pushed_is_not_committed_whoever_comes_and_goes(log: Log) -> No
     two.pull()
     two.leave()
     assert [log.ask(FetchOffset("t", "g", number)).offset for number in range(3)] == [None] * 3
+
+
+def test_what_comes_before_a_member_asks_for_its_share_is_not_missed(log: Log) -> None:
+    late = Client(2, "test")
+    log.ask(JoinGroup("t", "g", "late", bound=True), late)
+    one = Subscriber(log, 1)
+    put(log, b"a0", b"a1", b"a2")
+    log.ask(AddPartitions("t", 3))
+    put(log, b"a3", b"a4", b"a5")
+    two = Subscriber(log, 2, late)
+    put(log, b"b0", b"b1", b"b2", b"b3", b"b4", b"b5")
+    got = one.pull() + two.pull()
+    assert sorted(got) == sorted(b"%c%d" % (c, n) for c in b"ab" for n in range(6))
 
 
 def test_without_subscribers_the_group_forgets_where_they_were(log: Log) -> None:
