@@ -209,10 +209,11 @@ class DescribeGroup:
 
 @dataclass(slots=True)
 class ListGroups:
-    """The groups of one topic, or of all topics where it is None."""
+    """The groups of one topic, or of all topics where it is None; `names_only` without members."""
 
     topic: Key | None = None
     namespace: Key = DEFAULT_NAMESPACE
+    names_only: bool = False
 
 
 @dataclass(slots=True)

@@ -142,9 +142,9 @@ def _status(context: Context, command: Command, tag: Tag) -> Heard:
 
 def _list_groups(context: Context, command: Command, tag: Tag) -> Heard:
     if "topic" not in command.values:
-        return Asked(tag, calls.ListGroups())
+        return Asked(tag, calls.ListGroups(names_only=True))
     namespace, topic = topic_of(command, tag)
-    return Asked(tag, calls.ListGroups(topic, namespace))
+    return Asked(tag, calls.ListGroups(topic, namespace, names_only=True))
 
 
 def _commit(context: Context, command: Command, tag: Tag) -> Heard:

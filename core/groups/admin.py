@@ -114,9 +114,13 @@ class GroupAdmin:
             home = self._find(request.namespace, request.topic, "").home
             homes = [] if home is None else [home]
         found = [home.by_number[number] for home in homes for number in sorted(home.by_number)]
-        for group in found:
-            self._groups.expire(group, now)
-        reply = GroupsListed([self._described(group) for group in found])
+        if request.names_only:
+            listed = [self._named(group) for group in found]
+        else:
+            for group in found:
+                self._groups.expire(group, now)
+            listed = [self._described(group) for group in found]
+        reply = GroupsListed(listed)
         return self._waiting.answer(client, reply, max(directory.sequence, self._groups.sequence))
 
     def _find(self, namespace: Key, topic: Key, name: str, number: int = 0) -> Place:
@@ -131,6 +135,12 @@ class GroupAdmin:
         return place
 
     def _described(self, group: Group) -> GroupDescription:
+        description = self._named(group)
+        description.members = group.described()
+        return description
+
+    def _named(self, group: Group) -> GroupDescription:
+        """The group without its members."""
         home = self._groups.home_of(group)
         return GroupDescription(
             self._directory.catalog.namespaces_by_number[home.namespace_number].name,
@@ -140,6 +150,6 @@ class GroupAdmin:
             group.generation,
             group.assignor,
             self._groups.partition_count(home, group),
-            group.described(),
+            [],
             group.dealt_us,
         )

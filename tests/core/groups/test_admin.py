@@ -97,6 +97,14 @@ def test_groups_are_listed_by_number(log: Log) -> None:
     assert log.ask(ListGroups("u")).groups[0].number == 1
 
 
+def test_where_names_are_enough_members_are_left_out(log: Log) -> None:
+    log.ask(JoinGroup("t", "g", "a"))
+    (whole,) = log.ask(ListGroups("t")).groups
+    (named,) = log.ask(ListGroups("t", names_only=True)).groups
+    assert (named.name, named.number, named.generation) == ("g", 1, 1)
+    assert (len(whole.members), named.members) == (1, [])
+
+
 def test_a_topic_without_groups_lists_none(log: Log) -> None:
     assert log.ask(ListGroups("t")).groups == []
 
