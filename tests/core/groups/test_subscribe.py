@@ -194,6 +194,19 @@ def test_what_was_pushed_is_not_committed_whoever_comes_and_goes(log: Log) -> No
     assert [log.ask(FetchOffset("t", "g", number)).offset for number in range(3)] == [None] * 3
 
 
+def test_who_has_subscribed_for_longer_goes_on_where_a_newer_one_was(log: Log) -> None:
+    log.ask(AddPartitions("t", 1))
+    one, two = Subscriber(log, 1), Subscriber(log, 2)
+    put(log, b"a1")
+    first = Subscriber(log, 0)
+    put(log, b"b0", b"b1", b"b2", b"b3")
+    assert [sorted(each.pull()) for each in (first, one, two)] == [
+        [b"b0", b"b3"],
+        [b"a1", b"b1"],
+        [b"b2"],
+    ]
+
+
 def test_what_comes_before_a_member_asks_for_its_share_is_not_missed(log: Log) -> None:
     late = Client(2, "test")
     log.ask(JoinGroup("t", "g", "late", bound=True), late)
