@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
@@ -180,7 +181,10 @@ def _refuse(error: Exception) -> int:
 
 
 def _print_ports(ports: Mapping[str, int]) -> None:
-    print(orjson.dumps(dict(ports)).decode(), flush=True)
+    try:
+        os.write(sys.stdout.fileno(), orjson.dumps(dict(ports)) + b"\n")
+    except OSError as error:
+        structlog.get_logger("dragoman.serve").warning("cannot print the ports", why=told(error))
 
 
 def _say_nothing(ports: Mapping[str, int]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 
@@ -48,6 +49,29 @@ def _write_traceback(out: TextIO, exc_info: Any) -> None:
     out.write("\n".join(map(escape_control, text.getvalue().split("\n"))))
 
 
+class _Lossy:
+    """A stream that drops what cannot be written: a full disk, or a reader of the log that is gone,
+    costs lines and not the server.
+
+    Args:
+        out: Where lines go as long as it takes them.
+    """
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def write(self, text: str) -> int:
+        """Writes what can be written."""
+        with contextlib.suppress(OSError):
+            self._out.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flushes what can be flushed."""
+        with contextlib.suppress(OSError):
+            self._out.flush()
+
+
 def set_up_logging(config: LogConfig, stream: TextIO | None = None) -> None:
     """Points all loggers of the process at one stream; stderr where none is given.
 
@@ -75,6 +99,6 @@ def set_up_logging(config: LogConfig, stream: TextIO | None = None) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(
             getattr(logging, config.level.value.upper())
         ),
-        logger_factory=structlog.WriteLoggerFactory(file=out),
+        logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", _Lossy(out))),
         cache_logger_on_first_use=False,
     )

@@ -104,6 +104,36 @@ def test_a_second_server_on_the_same_directory_names_the_first(tmp_path: Path) -
         assert str(server.process.pid) in said
 
 
+def test_a_log_that_nobody_reads_any_more_does_not_end_the_server(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        assert server.process.stderr is not None
+        server.process.stderr.close()
+        server.process.stderr = None
+        assert server.ask_v1(b"GET / HTTP/1.1\n").startswith(b"V1|")
+        assert server.ask_v1(b"V1|1|PRODUCE|t k:hello\n").startswith(b"V1|1|OK|")
+        assert server.stop() == 0
+
+
+def test_ports_that_cannot_be_printed_are_in_the_log(tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        process = subprocess.Popen(
+            (*SERVE, "--ephemeral", "--print-ports"),
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    try:
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        assert any("cannot print the ports" in line and "No space" in line for line in lines)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(START_SECONDS_MAX) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_a_taken_port_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -74,3 +74,21 @@ def test_a_traceback_does_not_show_what_variables_held(out: io.StringIO, kind: L
 def test_ordinary_text_is_left_alone() -> None:
     assert escape_control("Zürich, 東京") == "Zürich, 東京"
     assert escape_control("a\tb\x00") == "a\\x09b\\x00"
+
+
+class Full(io.StringIO):
+    """A stream on a disk without room."""
+
+    def write(self, text: str) -> int:
+        raise OSError(28, "No space left on device")
+
+    def flush(self) -> None:
+        raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("kind", list(LogFormat))
+def test_a_log_that_cannot_be_written_loses_lines_and_raises_nothing(kind: LogFormat) -> None:
+    set_up_logging(LogConfig(kind), Full())
+    structlog.get_logger().info("serving")
+    structlog.get_logger().error("fault", exc_info=RuntimeError("x"))
+    structlog.reset_defaults()
