@@ -85,7 +85,7 @@ COMMAND_BYTES_MAX: Final = 256 * 1024
 _KEYWORD = re.compile(rb"[\0\s]{0,64}([A-Za-z_]{3,32})(?=[\0\s]|\Z)")
 _MESSAGE: Final = b"message="
 _NAMED = re.compile(
-    rb"[\0\s]*(?:%b)=" % b"|".join(sorted([name.encode() for name in ARGUMENTS], reverse=True))
+    rb"[\0\s]*+(?:%b)=" % b"|".join(sorted([name.encode() for name in ARGUMENTS], reverse=True))
 )
 _NAMES: Final = {name.encode(): name for name in ARGUMENTS}
 _KNOWN: Final = frozenset((*POSITIONS, *UNSERVED))
@@ -131,7 +131,7 @@ def is_named(text: bytes, at: int = 0) -> bool:
     Args:
         at: Where they begin.
     """
-    return _NAMED.match(text, at) is not None
+    return _NAMED.match(text, at, at + COMMAND_BYTES_MAX) is not None
 
 
 def parse(keyword: str, text: bytes) -> Command | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 
 from dragoman.codecs.cursus.command import (
@@ -10,6 +12,7 @@ from dragoman.codecs.cursus.command import (
     POSITIONS,
     Command,
     find_keyword,
+    is_named,
     parse,
 )
 
@@ -85,6 +88,15 @@ def test_a_long_message_is_no_long_command() -> None:
 @pytest.mark.parametrize("keyword", ["LIST", "PUBLISH"])
 def test_a_long_command_is_not_cut(keyword: str) -> None:
     assert parse(keyword, b" topic=" + b"x" * COMMAND_BYTES_MAX) is None
+
+
+@pytest.mark.parametrize("filler", [b" ", b"\0", b"\0 "])
+def test_white_space_is_not_tried_at_every_byte_for_a_name(filler: bytes) -> None:
+    text = filler * (16 * 1024 * 1024)
+    began = process_time()
+    assert not is_named(text + b"topic=t")
+    assert parse("CREATE", text) is None
+    assert process_time() - began < 1
 
 
 @pytest.mark.parametrize(
