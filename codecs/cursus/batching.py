@@ -143,10 +143,12 @@ def ask(data: bytes, at: int, end: int, create_partitions: int) -> Heard:
         last = batch.count - 1
         if last < 0:
             return Refused(tag, Failure(ErrorCode.EMPTY_BATCH))
-        tag.producer = batch.producer_at(last) or b""
+        if batch.producers:
+            tag.producer = batch.producer_at(last) or b""
         tag.epoch = batch.epoch_at(last) or 0
-        tag.seq_start = batch.sequence_at(0) or 0
-        tag.seq_end = batch.sequence_at(last) or 0
+        tag.seq_start = tag.seq_end = batch.sequence_at(0) or 0
+        if last:
+            tag.seq_end = batch.sequence_at(last) or 0
         namespace, name = split_flat(tag.topic)
         request = calls.Produce(
             name, batch, partition, namespace, meant, create_partitions, idempotent

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from dragoman.core.batch import RecordBatch
     from dragoman.core.calls import BatchSlice, Fetched
 
+    _Piece = tuple[RecordBatch, int, int, Rendering]
+    """Records of a batch from an index to another, and their rendering."""
+
 LENGTH: Final = Struct(">I").pack
 _L1: Final = Style.L1
 RENDERING: Final = "cursus"
@@ -58,30 +61,30 @@ def batch_frames(
         only_first: Stop at the end of the first frame: who asked will ask for the rest.
     """
     buffers: list[Buffer] = []
-    taken: list[BatchSlice] = []
+    taken: list[_Piece] = []
     size = 0
     room = FRAME_BYTES_MAX - HEAD_BYTES_MAX
     count = 0
-    for piece in slices:
-        batch, first, last = piece
-        rendering = rendering_of(batch, renderings, tag.style)
+    style = tag.style
+    for batch, first, last in slices:
+        rendering = rendering_of(batch, renderings, style)
         while first < last:
             end = last
             start = rendering.end(first)
             if rendering.end(last) - start > room - size or count + last - first > COUNT_MAX:
                 end = _fitting(rendering, first, last, room - size, COUNT_MAX - count)
             if end > first:
-                taken.append(piece._replace(first=first, last=end))
+                taken.append((batch, first, end, rendering))
                 size += rendering.end(end) - start
                 count += end - first
                 first = end
             if first < last:
-                buffers += _batch_frame(taken, tag, renderings, size)
+                buffers += _batch_frame(taken, tag, size)
                 if only_first:
                     return buffers
                 taken, size, count = [], 0, 0
     if taken or not buffers:
-        buffers += _batch_frame(taken, tag, renderings, size)
+        buffers += _batch_frame(taken, tag, size)
     return buffers
 
 
@@ -99,18 +102,16 @@ def _fitting(rendering: Rendering, first: int, last: int, room: int, count: int)
     return low
 
 
-def _batch_frame(
-    slices: list[BatchSlice], tag: Tag, renderings: RenderingCache, size: int
-) -> list[Buffer]:
+def _batch_frame(pieces: list[_Piece], tag: Tag, size: int) -> list[Buffer]:
     seq_start = seq_end = count = 0
     buffers: list[Buffer] = [b""]
-    if slices:
-        seq_start = slices[0].batch.sequence_at(slices[0].first) or 0
-        seq_end = slices[-1].batch.sequence_at(slices[-1].last - 1) or 0
-        for batch, first, last in slices:
+    if pieces:
+        batch, at, last, _ = pieces[0]
+        seq_start = batch.sequence_at(at) or 0
+        for batch, first, last, rendering in pieces:
             count += last - first
-            piece = rendering_of(batch, renderings, tag.style).slice(first, last, batch.count)
-            buffers.append(piece)
+            buffers.append(rendering.slice(first, last, batch.count))
+        seq_end = batch.sequence_at(last - 1) or 0
     head = head_of(tag.topic.encode(), tag.partition, seq_start, seq_end, count, tag.style)
     buffers[0] = LENGTH(len(head) + size) + head
     return buffers
