@@ -258,9 +258,12 @@ class Listener:
         with trio.CancelScope() as scope:
             self._handshakes.add(scope)
             try:
-                return await shake_hands(accepted, tls, self.config.handshake_timeout_s)
+                secure = await shake_hands(accepted, tls, self.config.handshake_timeout_s)
             finally:
                 self._handshakes.discard(scope)
+            if not scope.cancel_called:
+                return secure
+            secure.close()  # it was done just as the drain began, which the lane has heard of
         raise HandshakeRefused("the server stops")
 
     def _closed(self) -> None:

@@ -13,10 +13,11 @@ from structlog.testing import capture_logs
 
 from dragoman.codecs.registry import dialect
 from dragoman.codecs.rendering import RenderingCache
+from dragoman.gateway import listener as listeners
 from dragoman.gateway.config import ListenerConfig
 from dragoman.gateway.listener import Listener
 from dragoman.gateway.table import ConfigError
-from dragoman.gateway.tls import Tls
+from dragoman.gateway.tls import Tls, shake_hands
 from support.authority import Authority
 from support.house import House, ask, hear, hear_end, open_house
 from support.toy import TOY
@@ -308,5 +309,24 @@ async def test_a_drain_does_not_wait_for_handshakes(
             place.listener.stop_accepting()
             place.listener.drain()
             assert await hear_end(peer) == b""
+        await place.wait_left()
+    assert [entry["reason"] for entry in failures(log)] == ["the server stops"]
+
+
+async def test_a_handshake_that_ends_as_the_drain_begins_is_not_waited_for(
+    authority: Authority, log: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with listening(**authority.write().settings()) as place:
+
+        async def shake_and_drain(*given: Any) -> Any:
+            secure = await shake_hands(*given)
+            place.listener.stop_accepting()
+            place.listener.drain()
+            return secure
+
+        monkeypatch.setattr(listeners, "shake_hands", shake_and_drain)
+        stream = await place.dial_tls(authority.trusting())
+        assert await hear_end(stream) == b""
+        await trio.aclose_forcefully(stream)
         await place.wait_left()
     assert [entry["reason"] for entry in failures(log)] == ["the server stops"]
