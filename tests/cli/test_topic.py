@@ -140,3 +140,9 @@ def test_a_topic_of_streams_is_made_and_shown(wired: WiredServer, capfd: Any) ->
     assert topic.create("streams", partitions=2, event_sourcing=True, at=at) == 0
     assert topic.describe("streams", at=at) == 0
     assert all(row["event_sourcing"] for row in rows(capfd))
+
+
+def test_what_is_said_of_a_name_is_about_the_name(wired: WiredServer, capfd: Any) -> None:
+    at = Where("cursus", port=wired.ports["cursus"])
+    assert topic.create("two words", at=at) == 2
+    assert "white space: 'two words'" in capfd.readouterr().err
