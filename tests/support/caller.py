@@ -9,16 +9,21 @@ from dragoman.codecs.registry import dialect
 from dragoman.core.calls import Fetch, Fetched
 
 if TYPE_CHECKING:
+    from dragoman.codecs.base import Speaker
     from dragoman.core.calls import Reply, Request
     from dragoman.core.error import Failure
 
 
 class Caller:
-    """A connection that asks one request at a time."""
+    """A connection that asks one request at a time.
 
-    def __init__(self, name: str, port: int) -> None:
+    Args:
+        speaker: What it speaks with, where the dialect's own would not do.
+    """
+
+    def __init__(self, name: str, port: int, speaker: Speaker | None = None) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), 10)
-        self.speaker = dialect(name).speaker()
+        self.speaker = dialect(name).speaker() if speaker is None else speaker
 
     def ask(self, request: Request) -> Reply | Failure:
         """One request, one reply; OSError once the server is gone."""
