@@ -1,7 +1,8 @@
 """FetchMatching: records of one partition of every topic whose name a pattern means.
 
 The topics are read one after the other, each from the offset asked for; a read that blocks is
-waited for before the next begins. Nothing is waited for where there is nothing to read.
+waited for before the next begins, and after many others have their turn. Nothing is waited for
+where there is nothing to read.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from dragoman.core.calls import FetchedMatching
 from dragoman.core.cut import size_of
 from dragoman.core.error import EngineError, ErrorCode
+from dragoman.core.interface import WorkLane
 from dragoman.core.outcome import Outcome
 from dragoman.core.pattern import compiled
 from dragoman.core.reader import Read, fetched
@@ -28,7 +30,25 @@ if TYPE_CHECKING:
     from dragoman.core.outcome import Client
     from dragoman.core.partition import Partition
     from dragoman.core.reader import Reader
+    from dragoman.core.store import StoreDamage
     from dragoman.core.waiting import Waiting
+
+
+PARTITIONS_AT_ONCE = 1000
+"""After so many partitions, a few milliseconds, others have their turn."""
+
+
+class Pause:
+    """A step through a thread and back, in which others are served."""
+
+    lane = WorkLane.READ
+
+    def __init__(self) -> None:
+        self.batches: list[RecordBatch] = []
+        self.error: StoreDamage | None = None
+
+    def run(self) -> None:
+        """Does nothing."""
 
 
 class Gathering:
@@ -94,12 +114,13 @@ class Matching:
             return
         reply: FetchedMatching | Failure
         try:
-            if gathering.read.partition.dropped:
-                gathering.read = None
-            elif error is not None:
-                raise error
-            else:
-                self._take(gathering, gathering.read, batches)
+            if (read := gathering.read) is not None:
+                if read.partition.dropped:
+                    self._pass_over(gathering, read.partition)
+                elif error is not None:
+                    raise error
+                else:
+                    self._take(gathering, read, batches)
             work = self._gather(gathering)
             if work is not None:
                 self._reader.submit(work, outcome, self)
@@ -136,15 +157,20 @@ class Matching:
         return partitions
 
     def _gather(self, gathering: Gathering) -> Work | None:
-        """Reads until all is read, or a limit is met; or returns the read that blocks."""
+        """Reads until all is read, or a limit is met; or returns what is waited for."""
         request = gathering.request
+        left_at_once = PARTITIONS_AT_ONCE
         while True:
             read = gathering.read
             if read is None:
+                if not left_at_once:
+                    return Pause()
+                left_at_once -= 1
                 partition = next(gathering.left, None)
                 if partition is None or gathering.bytes_left <= 0 or request.records_max <= 0:
                     return None
                 if partition.dropped:
+                    self._pass_over(gathering, partition)
                     continue
                 start, since_us = self._reader.start(partition, request, strict=False)
                 read = gathering.read = Read(
@@ -163,6 +189,11 @@ class Matching:
             if not isinstance(found, list):
                 return found
             self._take(gathering, read, found)
+
+    def _pass_over(self, gathering: Gathering, partition: Partition) -> None:
+        """The partition is gone since it was asked for, which the reply tells."""
+        gathering.read = None
+        gathering.sequence = max(gathering.sequence, partition.topic.sequence)
 
     def _take(self, gathering: Gathering, read: Read, batches: list[RecordBatch]) -> None:
         slices, next_offset = self._reader.take(read, batches)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.core import matching
 from dragoman.core.calls import (
     CommitOffset,
     CreateTopic,
@@ -102,6 +103,30 @@ def test_what_was_given_out_is_counted(log: Log) -> None:
     before = log.engine.statistics()["fetched_records"]
     read(log, "l*")
     assert log.engine.statistics()["fetched_records"] == int(before) + 5
+
+
+@pytest.mark.parametrize("topic", ["la", "lb"])
+def test_that_a_topic_is_gone_is_told_once_it_is_durable(topic: str) -> None:
+    log = cold()
+    outcome = log.hand(FetchMatching("l*", 0))
+    log.hand(DeleteTopic(topic))
+    while log.work():
+        pass
+    assert not outcome.ready
+    log.flush()
+    assert outcome.ready
+
+
+def test_others_have_their_turn_while_many_topics_are_read(
+    monkeypatch: pytest.MonkeyPatch, log: Log
+) -> None:
+    monkeypatch.setattr(matching, "PARTITIONS_AT_ONCE", 1)
+    outcome = log.hand(FetchMatching("l*", 0))
+    assert not outcome.ready
+    while log.work():
+        pass
+    assert isinstance(outcome.reply, FetchedMatching)
+    assert [part.topic for part in outcome.reply.parts] == ["la", "lb", "lc"]
 
 
 def test_a_topic_deleted_while_it_is_read_is_left_out() -> None:
