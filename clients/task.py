@@ -155,7 +155,8 @@ def describe_topic(name: str) -> Task[TopicDescription]:
 
 
 def partition_count(name: str) -> Task[int]:
-    """How many partitions a topic has; counted by reading where the dialect does not tell."""
+    """How many partitions a topic has; counted by reading where the dialect does not tell, up to
+    the first that it cannot name or that is missing."""
     try:
         described = yield from describe_topic(name)
         return len(described.partitions)
@@ -168,6 +169,10 @@ def partition_count(name: str) -> Task[int]:
             yield from one(calls.Fetch(topic, count, namespace=namespace, records_max=1))
         except RequestRefused as refused:
             if refused.code is ErrorCode.UNKNOWN_PARTITION and count:
+                return count
+            raise
+        except Unsayable:
+            if count:
                 return count
             raise
         count += 1

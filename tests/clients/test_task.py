@@ -138,6 +138,15 @@ def test_partitions_are_counted_by_reading_where_nothing_tells() -> None:
     assert drive(tasks.partition_count("t"), reads)[0] == 3
 
 
+def test_partitions_end_where_a_dialect_has_no_words_for_more() -> None:
+    def only_the_first(request: Request) -> calls.Fetched:
+        if isinstance(request, calls.Fetch) and not request.partition:
+            return fetched(0, 1)
+        raise Unsayable("one partition a topic")
+
+    assert drive(tasks.partition_count("t"), only_the_first)[0] == 1
+
+
 def keyed(request: Request) -> Any:
     """Like Iggy: one key a request, and the server chooses where it goes."""
     if isinstance(request, calls.DescribeTopic):
