@@ -212,11 +212,10 @@ def _create(request: calls.CreateTopic) -> dict[str, object]:
     config = request.config
     if request.number:
         raise Unsayable("Cursus names topics; it has no numbers for them")
-    topic = topic_of(request.namespace, request.topic)
     if request.if_exists is not calls.IfExists.GROW:
         raise Unsayable("a Cursus CREATE of a topic that exists adds partitions")
     return {
-        "topic": topic,
+        "topic": topic_of(request.namespace, request.topic),
         "partitions": request.partitions,
         **words_of(config),
     }
