@@ -160,9 +160,11 @@ class Eventing:
         sequence = self._topic_sequence(partition)
         from_version = request.from_version
         snapshot = None
-        if not from_version and (snapshots := self._snapshots(partition)) is not None:
-            snapshot = yield from self._snapshot(snapshots, request.key)
-            sequence = max(sequence, snapshots.batch_sequence)
+        if not from_version:
+            snapshots = self._snapshots(partition)
+            if snapshots is not None:
+                snapshot = yield from self._snapshot(snapshots, request.key)
+            sequence = max(sequence, self._snapshots_sequence(snapshots))
             from_version = 0 if snapshot is None else snapshot.version + 1
         index = yield from self._loader.events(partition)
         found = index.offsets(request.key, from_version, request.records_max)
@@ -239,10 +241,10 @@ class Eventing:
         partition = self._partition(request)
         sequence = self._topic_sequence(partition)
         snapshots = self._snapshots(partition)
-        if snapshots is None:
-            return SnapshotRead(None), sequence
-        snapshot = yield from self._snapshot(snapshots, request.key)
-        return SnapshotRead(snapshot), max(sequence, snapshots.batch_sequence)
+        snapshot = None
+        if snapshots is not None:
+            snapshot = yield from self._snapshot(snapshots, request.key)
+        return SnapshotRead(snapshot), max(sequence, self._snapshots_sequence(snapshots))
 
     def _snapshot(self, snapshots: Partition, key: bytes) -> Steps[Snapshot | None]:
         """The newest snapshot of a stream; one that is on its way to the disk is waited for."""
@@ -315,6 +317,14 @@ class Eventing:
 
     def _revealed(self, partition: Partition) -> int:
         """What a stream's version reveals: all that was appended to its partition, and deleted."""
-        sequence = max(self._topic_sequence(partition), partition.batch_sequence)
-        snapshots = self._snapshots(partition)
-        return sequence if snapshots is None else max(sequence, snapshots.batch_sequence)
+        return max(
+            self._topic_sequence(partition),
+            partition.batch_sequence,
+            self._snapshots_sequence(self._snapshots(partition)),
+        )
+
+    def _snapshots_sequence(self, snapshots: Partition | None) -> int:
+        """What a snapshot reveals, or that there is none: that may have been so for a moment."""
+        if snapshots is None:
+            return self._directory.sequence
+        return max(self._topic_sequence(snapshots), snapshots.batch_sequence)

@@ -408,6 +408,24 @@ def test_a_stream_of_which_nothing_is_left_has_its_snapshots_version(is_saved: b
     assert log.add(K, version + 1) == EventAppended(version + 1, 2, 0)
 
 
+@pytest.mark.parametrize(
+    "deletion", [calls.DeleteRecords("__snapshots.t", 0, -1), DeleteTopic("__snapshots.t")]
+)
+@pytest.mark.parametrize("kind", [calls.ReadSnapshot, calls.ReadEvents, calls.ReadVersion])
+def test_that_a_snapshot_is_gone_is_told_once_it_is_durable(
+    kind: type, deletion: calls.Request
+) -> None:
+    log = Streams()
+    log.add(K, 1)
+    log.save(K, 1)
+    log.trim(-1)
+    log.hand(deletion)
+    asked = log.hand(log.request(kind, K))
+    assert not asked.ready
+    log.flush()
+    assert asked.ready
+
+
 def test_of_two_writers_that_wait_for_an_index_of_snapshots_one_succeeds() -> None:
     log = Streams()
     log.add(J, 1)
