@@ -36,8 +36,8 @@ RECORD_BYTES = 64
 BATCHES_AT_ONCE = 64
 """Of about so many stored batches the events are taken at a time, so that not all are held until
 the end."""
-BATCHES_HERE_MAX = 8
-"""Of so many they are taken on the loop; of more in a thread."""
+COPIES_HERE_MAX = 8
+"""Of so many they are copied out on the loop; of more in a thread."""
 
 
 class TakeWork:
@@ -116,7 +116,8 @@ def gather(
 
 
 def _take(chosen: Chosen) -> Steps[list[BatchSlice]]:
-    if len(chosen) <= BATCHES_HERE_MAX:
+    copies = sum([_is_copied(batch, indices) for batch, indices in chosen])
+    if copies <= COPIES_HERE_MAX:
         return taken(chosen)
     work = TakeWork(chosen)
     yield work
@@ -155,7 +156,7 @@ def taken(chosen: Chosen) -> list[BatchSlice]:
     slices: list[BatchSlice] = []
     copies: list[RecordBatch] = []
     for batch, indices in chosen:
-        if 2 * len(indices) < batch.count:
+        if _is_copied(batch, indices):
             copy = select(batch, indices, batch.offset_at(indices[-1]) + 1)
             if copies and not _may_join(copies, copy):
                 slices.append(_joined(copies))
@@ -169,6 +170,10 @@ def taken(chosen: Chosen) -> list[BatchSlice]:
     if copies:
         slices.append(_joined(copies))
     return slices
+
+
+def _is_copied(batch: RecordBatch, indices: list[int]) -> bool:
+    return 2 * len(indices) < batch.count
 
 
 def _may_join(copies: list[RecordBatch], copy: RecordBatch) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dragoman.core import calls
 from dragoman.core.calls import DeleteTopic, Produce
 from dragoman.core.error import ErrorCode, Failure
-from dragoman.core.events.read import BATCHES_HERE_MAX
+from dragoman.core.events.read import COPIES_HERE_MAX
 from support.streams import TOPIC, Streams, published, versions
 
 K, J = b"k", b"j"
@@ -44,14 +44,14 @@ def scattered(batches: int) -> Streams:
 
 
 def test_what_is_copied_out_of_several_batches_is_one_batch_with_its_own_offsets() -> None:
-    (piece,) = scattered(BATCHES_HERE_MAX).stream(K).slices
+    (piece,) = scattered(COPIES_HERE_MAX).stream(K).slices
     read = [(record.offset, record.key) for record in piece.batch.records(*piece[1:])]
-    assert read == [(offset, K) for offset in range(1, 4 * BATCHES_HERE_MAX, 4)]
+    assert read == [(offset, K) for offset in range(1, 4 * COPIES_HERE_MAX, 4)]
     assert piece.batch.next_offset == read[-1][0] + 1
 
 
 def test_what_lies_in_many_batches_is_copied_in_a_thread() -> None:
-    count = BATCHES_HERE_MAX + 1
+    count = COPIES_HERE_MAX + 1
     log = scattered(count)
     log.version(K)
     asked = log.hand(log.request(calls.ReadEvents, K))
