@@ -45,7 +45,8 @@ def produce(
     partition
         Where to write; the server chooses where it is missing.
     compression
-        How batches are compressed, in Cursus: gzip, lz4, snappy, snappy-block or zstd.
+        How batches are compressed, in Cursus: gzip, lz4, snappy or zstd; snappy-block where the
+        server is set to it.
     """
 
     if unknown := next((value for value in values if value.startswith("--")), None):

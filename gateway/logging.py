@@ -86,7 +86,9 @@ def set_up_logging(config: LogConfig, stream: TextIO | None = None) -> None:
         LogFormat.LOGFMT: [
             structlog.processors.format_exc_info,
             _escape_values,
-            structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
+            structlog.processors.LogfmtRenderer(
+                key_order=["timestamp", "level", "event"], bool_as_flag=False
+            ),
         ],
     }
     structlog.configure(

@@ -47,6 +47,12 @@ def test_json_lines_are_json(out: io.StringIO) -> None:
     assert (line["event"], line["cursus"], line["level"]) == ("serving", 9000, "info")
 
 
+def test_every_fact_of_a_logfmt_line_has_a_value(out: io.StringIO) -> None:
+    set_up_logging(LogConfig(LogFormat.LOGFMT), out)
+    structlog.get_logger().info("log opened", clean=True)
+    assert out.getvalue().endswith('level=info event="log opened" clean=true\n')
+
+
 def test_lines_below_the_level_are_left_out(out: io.StringIO) -> None:
     set_up_logging(LogConfig(level=LogLevel.WARNING), out)
     structlog.get_logger().info("quiet")
