@@ -102,6 +102,10 @@ class ColumnKind(IntEnum):
     OFFSET_DELTA = 11
 
 
+_VALUE, _KEY, _HEADERS, _ID, _TIMESTAMP, _PRODUCER_TIMESTAMP = map(int, list(ColumnKind)[:6])
+_SEQUENCE, _EPOCH, _PRODUCER, _PRODUCER_INDEX, _OFFSET_DELTA = map(int, list(ColumnKind)[6:])
+
+
 class BatchError(ValueError):
     """The bytes are not an intact batch of this place."""
 
@@ -328,35 +332,42 @@ def encode_batch(batch: RecordBatch, topic_id: int, partition: int) -> list[Buff
     The batch must have been placed. Columns are not copied: the buffers alias them.
     """
     parts: list[Buffer] = []
-    entries: list[tuple[ColumnKind, int, int]] = []
-
-    def variable(kind: ColumnKind, column: VarColumn) -> None:
-        flags = _NULLS if column.validity is not None else 0
-        entries.append((kind, flags, _put_variable(parts, column)))
-
-    def fixed(kind: ColumnKind, column: Int32s | Int64s | Buffer | None) -> None:
+    entries: list[bytes] = []
+    length = HEADER_BYTES
+    for kind, column in ((_VALUE, batch.values), (_KEY, batch.keys), (_HEADERS, batch.headers)):
         if column is not None:
-            entries.append((kind, 0, _put_fixed(parts, column)))
-
-    variable(ColumnKind.VALUE, batch.values)
-    if batch.keys is not None:
-        variable(ColumnKind.KEY, batch.keys)
-    if batch.headers is not None:
-        variable(ColumnKind.HEADERS, batch.headers)
-    fixed(ColumnKind.ID, batch.ids)
-    fixed(ColumnKind.TIMESTAMP, batch.timestamps)
-    fixed(ColumnKind.PRODUCER_TIMESTAMP, batch.producer_timestamps)
-    fixed(ColumnKind.SEQUENCE, batch.sequences)
-    fixed(ColumnKind.EPOCH, batch.epochs)
+            flags = _NULLS if column.validity is not None else 0
+            size = _put_variable(parts, column)
+            entries.append(_ENTRY.pack(kind, flags, 0, size))
+            length += size
+    for kind, fixed in (
+        (_ID, batch.ids),
+        (_TIMESTAMP, batch.timestamps),
+        (_PRODUCER_TIMESTAMP, batch.producer_timestamps),
+        (_SEQUENCE, batch.sequences),
+        (_EPOCH, batch.epochs),
+    ):
+        if fixed is not None:
+            size = _put_fixed(parts, fixed)
+            entries.append(_ENTRY.pack(kind, 0, 0, size))
+            length += size
     if batch.producers:
         names = VarColumn.of(batch.producers)
         parts.append(len(batch.producers).to_bytes(8, "little"))
-        entries.append((ColumnKind.PRODUCER, 0, 8 + _put_variable(parts, names)))
-    fixed(ColumnKind.PRODUCER_INDEX, batch.producer_index)
-    fixed(ColumnKind.OFFSET_DELTA, batch.offset_deltas)
+        size = 8 + _put_variable(parts, names)
+        entries.append(_ENTRY.pack(_PRODUCER, 0, 0, size))
+        length += size
+    for kind, fixed in (
+        (_PRODUCER_INDEX, batch.producer_index),
+        (_OFFSET_DELTA, batch.offset_deltas),
+    ):
+        if fixed is not None:
+            size = _put_fixed(parts, fixed)
+            entries.append(_ENTRY.pack(kind, 0, 0, size))
+            length += size
 
-    directory = b"".join([_ENTRY.pack(kind, flags, 0, size) for kind, flags, size in entries])
-    length = HEADER_BYTES + len(directory) + sum([size for _, _, size in entries])
+    directory = b"".join(entries)
+    length += len(directory)
     tail = _TAIL.pack(
         batch.base_offset,
         batch.last_offset_delta,

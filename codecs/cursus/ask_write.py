@@ -86,7 +86,7 @@ def _publish(context: Context, command: Command, tag: Tag) -> Heard:
     partition = route if isinstance(route, int) else 0
     ack = AckTag(tag.topic, partition, producer, epoch, sequence, sequence, is_object=False)
     ack.droppable = acks is _NO_ACKS
-    idempotent = flag(values, "isIdempotent")
+    idempotent = "isIdempotent" in values and flag(values, "isIdempotent")
     request = calls.Produce(
         topic, batch, route, namespace, acks, context.create_partitions, idempotent
     )
