@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from dragoman.codecs.cursus.rejoin import is_told_by_reads
+from dragoman.codecs.cursus.rfc3339 import time_of
 from dragoman.codecs.cursus.translate import printable, words
 from dragoman.core import calls
 from dragoman.core.error import ErrorCode, Failure
@@ -29,7 +30,6 @@ MOVED_ON: Final = frozenset(
     }
 )
 """The failures that joining again makes good."""
-_NEVER: Final = "0001-01-01T00:00:00Z"
 
 GroupReply = (
     calls.HeartbeatAccepted
@@ -125,35 +125,6 @@ def status(group: calls.GroupDescription, *, legacy: bool) -> str:
         "last_rebalance": time_of(group.dealt_us),
     }
     return orjson.dumps(shown).decode()
-
-
-def time_of(wall_us: int) -> str:
-    """A time as clients written in Go parse it: RFC 3339 in UTC, without zeros at the end of its
-    fraction; 0 is their zero time."""
-    if not wall_us:
-        return _NEVER
-    left_s, fraction_us = divmod(wall_us, 1_000_000)
-    days, left_s = divmod(left_s, 86_400)
-    minutes, seconds = divmod(left_s, 60)
-    date = "{:04}-{:02}-{:02}".format(*_date_of(days))
-    fraction = f".{fraction_us:06}".rstrip("0").rstrip(".")
-    return f"{date}T{minutes // 60:02}:{minutes % 60:02}:{seconds:02}{fraction}Z"
-
-
-def _date_of(days: int) -> tuple[int, int, int]:
-    """Year, month and day, so many days after 1970 began.
-
-    Years are counted from March, so that the leap day is the last of its year, and in eras of 400
-    years, which all have the same days.
-    """
-    era, day = divmod(days + 719_468, 146_097)
-    year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
-    day -= 365 * year + year // 4 - year // 100
-    month = (5 * day + 2) // 153
-    day -= (153 * month + 2) // 5
-    if month >= 10:
-        return 400 * era + year + 1, month - 9, day + 1
-    return 400 * era + year, month + 3, day + 1
 
 
 def _heard(member: str, generation: int | str) -> str:

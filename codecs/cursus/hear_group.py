@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.codecs.base import ProtocolError
+from dragoman.codecs.cursus.rfc3339 import time_us_of
 from dragoman.core import calls
 from dragoman.core.name import split_flat
 
@@ -15,11 +16,6 @@ if TYPE_CHECKING:
     from dragoman.core.calls import Key
 
 _LISTED: Final = re.compile(r"OK count=\d{1,10} groups=(\S*)")
-_TIME: Final = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))"
-)
-_DAYS_BEFORE_1970: Final = 719_468
-"""Since the March in which the year 0 begins when leap days are to be the last of their years."""
 
 
 def hear_group(
@@ -72,18 +68,3 @@ def _group(namespace: Key, topic: Key, name: str) -> calls.GroupDescription:
         partition_count=0,
         members=[],
     )
-
-
-def time_us_of(text: str) -> int:
-    """A time in RFC 3339 as stamps have it; 0 for what is none, or lies before 1970."""
-    found = _TIME.fullmatch(text)
-    if found is None:
-        return 0
-    year, month, day, hours, minutes, seconds = map(int, found.groups()[:6])
-    year, month = divmod(12 * year + month - 3, 12)
-    days = 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 1
-    minutes += 60 * hours + 1_440 * (days - _DAYS_BEFORE_1970)
-    if found[8]:
-        minutes -= int(f"{found[8]}1") * (60 * int(found[9]) + int(found[10]))
-    fraction_us = int((found[7] or "").ljust(6, "0")[:6])
-    return max(1_000_000 * (60 * minutes + seconds) + fraction_us, 0)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from dragoman.codecs.cursus.group_reply import line, refusal, status, time_of
+from dragoman.codecs.cursus.group_reply import line, refusal, status
 from dragoman.codecs.cursus.translate import Tag
 from dragoman.core import calls
 from dragoman.core.error import ErrorCode, Failure
@@ -30,26 +27,6 @@ def test_the_reply_of_a_join_has_the_one_shape(
     found = JAVA_JOIN.fullmatch(told)
     assert found is not None
     assert found.groups() == ("3", "c-0001", " ".join(map(str, partitions)))
-
-
-@pytest.mark.parametrize(
-    ("wall_us", "text"),
-    [
-        (0, "0001-01-01T00:00:00Z"),
-        (1, "1970-01-01T00:00:00.000001Z"),
-        (1_700_000_000_000_000, "2023-11-14T22:13:20Z"),
-        (1_700_000_000_250_000, "2023-11-14T22:13:20.25Z"),
-        (1_700_000_000_000_100, "2023-11-14T22:13:20.0001Z"),
-    ],
-)
-def test_times_are_those_that_go_writes(wall_us: int, text: str) -> None:
-    assert time_of(wall_us) == text
-
-
-@given(st.integers(1, 253_402_300_799_999_999))
-def test_every_time_is_read_back_as_itself(wall_us: int) -> None:
-    read = datetime.fromisoformat(time_of(wall_us))
-    assert (read - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) == wall_us
 
 
 def test_a_status_has_the_fields_that_brokers_give_it() -> None:

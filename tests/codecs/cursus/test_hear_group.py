@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.codecs.base import ProtocolError
-from dragoman.codecs.cursus.group_reply import time_of
-from dragoman.codecs.cursus.hear_group import hear_group, time_us_of
+from dragoman.codecs.cursus.hear_group import hear_group
 from dragoman.codecs.cursus.speaker import CursusSpeaker
 from dragoman.core import calls
 from support.conversation import Conversation
@@ -80,29 +79,6 @@ def test_what_is_no_status_breaks_the_protocol(text: str) -> None:
 def test_what_is_no_list_breaks_the_protocol(text: str) -> None:
     with pytest.raises(ProtocolError):
         hear_group(calls.ListGroups(), text)
-
-
-@pytest.mark.parametrize(
-    "time_us",
-    [0, 1, 951_782_400_000_000, 951_868_799_999_999, 1_709_164_800_000_000, 4_107_542_400_000_000],
-)
-def test_a_time_that_is_written_is_read_back(time_us: int) -> None:
-    assert time_us_of(time_of(time_us)) == time_us
-
-
-@pytest.mark.parametrize(
-    ("text", "time_us"),
-    [
-        ("1970-01-01T00:00:01Z", 1_000_000),
-        ("1970-01-01T09:00:01+09:00", 1_000_000),
-        ("1969-12-31T23:30:01-00:30", 1_000_000),
-        ("1970-01-01T00:00:00.123456789Z", 123_456),
-        ("1969-12-31T23:59:59Z", 0),
-        ("yesterday", 0),
-    ],
-)
-def test_times_of_all_zones_are_read(text: str, time_us: int) -> None:
-    assert time_us_of(text) == time_us
 
 
 def test_our_server_and_our_client_agree() -> None:
