@@ -39,7 +39,7 @@ class SecureSocket(ssl.SSLSocket):
         """What has arrived, in whole records; b"" at the end.
 
         Args:
-            buflen: At least a record.
+            buflen: At least a record, or what is left of one no selector tells of.
             flags: With any, the socket below is asked.
 
         Raises:
@@ -49,7 +49,7 @@ class SecureSocket(ssl.SSLSocket):
         if flags or self._is_over:
             return socket.socket.recv(self, buflen, flags)
         try:
-            data = self.read(buflen)
+            data = self.read(min(buflen, RECORD_BYTES))
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             raise BlockingIOError from None
         if len(data) < RECORD_BYTES:
@@ -58,7 +58,7 @@ class SecureSocket(ssl.SSLSocket):
         left = buflen - RECORD_BYTES
         while left >= RECORD_BYTES and len(pieces[-1]) == RECORD_BYTES:
             try:
-                pieces.append(self.read(left))
+                pieces.append(self.read(RECORD_BYTES))
             except OSError:  # nothing more, or a fault that the next call meets again
                 break
             left -= RECORD_BYTES
