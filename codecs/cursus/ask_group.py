@@ -24,6 +24,7 @@ from dragoman.codecs.cursus.argument import (
     topic_of,
     value_of,
 )
+from dragoman.codecs.cursus.ask_read import PUSH_BYTES
 from dragoman.codecs.cursus.rejoin import is_told_by_reads, member_of
 from dragoman.codecs.cursus.translate import Style, Tag
 from dragoman.core import calls
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 CONSUMERS_MAX: Final = 1024
 """So many consumers' names are remembered of a connection; the oldest are forgotten."""
-PUSH_BYTES: Final = 1024 * 1024
 _PAIR = re.compile(rb"P?(\d{1,10}):(-?\d{1,20})")
 _SUFFIXED = re.compile(r".*-\d{4}")
 

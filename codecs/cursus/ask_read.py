@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CONSUME_BYTES: Final = 8 * 1024 * 1024
 """About the bytes of one CONSUME's batch, so that one reader does not hold up the others."""
 PUSH_BYTES: Final = 1024 * 1024
+"""About the bytes of one push, of a STREAM as of a SUBSCRIBE."""
 KEEP_ALIVE_US: Final = 2_400_000
 """A stream that is silent for so long is due a keep-alive. Streams are looked at once a second, so
 that silence lasts 3.5 s at most; clients give up after 5 s."""
