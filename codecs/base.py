@@ -261,3 +261,13 @@ def foreign_framing(first: bytes) -> str:
     if first[2:4] == b"\0\0":
         return "a frame with a little-endian length (Iggy)"
     return ""
+
+
+def foreign_answer(first: bytes) -> str:
+    """The end of a sentence that names what an answer looks like that cannot be one, or "".
+
+    Args:
+        first: At least 4 bytes, as received.
+    """
+    looks_like = "an HTTP answer" if first[:4] == b"HTTP" else foreign_framing(first)
+    return f"; it looks like {looks_like}" if looks_like else ""

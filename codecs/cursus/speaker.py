@@ -12,7 +12,7 @@ from collections import deque
 from struct import Struct, error
 from typing import TYPE_CHECKING
 
-from dragoman.codecs.base import ProtocolError, Told, Unsayable
+from dragoman.codecs.base import ProtocolError, Told, Unsayable, foreign_answer
 from dragoman.codecs.compression import NONE, chosen
 from dragoman.codecs.cursus import hearing, saying
 from dragoman.codecs.cursus.fault import refused
@@ -81,7 +81,8 @@ class CursusSpeaker:
         while len(buffer) - at >= 4:
             (length,) = _U32.unpack_from(buffer, at)
             if length > FRAME_BYTES_MAX:
-                raise ProtocolError(f"a frame of {length} bytes")
+                shown = foreign_answer(bytes(buffer[at : at + 4]))
+                raise ProtocolError(f"a frame of {length} bytes{shown}")
             end = at + 4 + length
             if end > len(buffer):
                 break

@@ -15,7 +15,7 @@ from zlib import crc32
 
 from construct import ConstructError
 
-from dragoman.codecs.base import ProtocolError, Told, Unsayable
+from dragoman.codecs.base import ProtocolError, Told, Unsayable, foreign_answer
 from dragoman.codecs.iggy import command as cmd
 from dragoman.codecs.iggy import hearing, wire
 from dragoman.codecs.iggy.error import REASONS
@@ -74,7 +74,8 @@ class IggySpeaker:
         while len(buffer) - at >= 8:
             status, length = _HEAD.unpack_from(buffer, at)
             if length > REPLY_BYTES_MAX:
-                raise ProtocolError(f"a reply of {length} bytes")
+                shown = foreign_answer(bytes(buffer[at : at + 4]))
+                raise ProtocolError(f"a reply of {length} bytes{shown}")
             end = at + 8 + length
             if len(buffer) < end:
                 break

@@ -11,7 +11,7 @@ from collections import deque
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from dragoman.codecs.base import ProtocolError, Told, Unsayable
+from dragoman.codecs.base import ProtocolError, Told, Unsayable, foreign_answer
 from dragoman.codecs.rustlog import speaker_binary, speaker_json
 from dragoman.codecs.rustlog.wire import FRAME_BYTES_MAX
 
@@ -55,7 +55,8 @@ class RustLogSpeaker:
         while len(buffer) - at >= 4:
             (length,) = _LENGTH.unpack_from(buffer, at)
             if not 0 < length <= FRAME_BYTES_MAX:
-                raise ProtocolError(f"a reply of {length} bytes")
+                shown = foreign_answer(bytes(buffer[at : at + 4]))
+                raise ProtocolError(f"a reply of {length} bytes{shown}")
             end = at + 4 + length
             if end > len(buffer):
                 break
