@@ -118,7 +118,7 @@ class Session:
         self.meter = Meter() if meter is None else meter
         self._queue: deque[tuple[Any, Outcome, int]] = deque()
         self._backlog: deque[Heard] = deque()
-        self._following: list[Following] = []
+        self._following: dict[Outcome, Following] = {}
         self._follows_asked: dict[Outcome, Follow] = {}
         self._deaf = False
         self._over = False
@@ -215,10 +215,8 @@ class Session:
     def woken(self, outcome: Outcome) -> None:
         """An outcome of this session is ready, or a Follow may have something to push; `advance`
         follows once all that became ready together are told."""
-        if outcome.follows:
-            for following in self._following:
-                if following.outcome is outcome:
-                    following.due = True
+        if outcome.follows and (following := self._following.get(outcome)) is not None:
+            following.due = True
 
     def advance(self, now: Now) -> None:
         """Releases what became ready and pushes what there is room for.
@@ -247,7 +245,7 @@ class Session:
     def keep_alive(self, now: Now) -> None:
         """Sends the keep-alive of every Follow that was silent for its interval."""
         try:
-            for following in self._following:
+            for following in list(self._following.values()):
                 if self.outbox.size < REPLY_BYTES_WAITING_MAX and following.is_silent(now):
                     following.last_us = now.mono_us
                     self._emit(self._codec.send_idle(following.tag))
@@ -395,7 +393,7 @@ class Session:
                 following = Following(tag, outcome, request, now)
                 if request.replaces:
                     self._replace(following, now)
-                self._following.append(following)
+                self._following[outcome] = following
             elif outcome.ready:
                 queue.popleft()
                 self._reply(tag, outcome)
@@ -406,9 +404,9 @@ class Session:
 
     def _replace(self, newer: Following, now: Now) -> None:
         """Ends the Follows that a newer one on the same partition takes the place of."""
-        for following in list(self._following):
+        for following in list(self._following.values()):
             if following.place == newer.place:
-                self._following.remove(following)
+                del self._following[following.outcome]
                 self._engine.cancel(following.outcome, now)
 
     def _reply(self, tag: Any, outcome: Outcome) -> None:
@@ -427,7 +425,7 @@ class Session:
 
     def _push(self, now: Now) -> None:
         """Pulls every Follow that may have something, in turn, as long as there is room."""
-        for following in list(self._following):
+        for following in [each for each in self._following.values() if each.due]:
             while following.due:
                 if self.outbox.size >= REPLY_BYTES_WAITING_MAX:
                     self.held = True
@@ -438,7 +436,7 @@ class Session:
                     break
                 following.last_us = now.mono_us
                 if type(pushed) is Failure:
-                    self._following.remove(following)
+                    self._following.pop(following.outcome, None)
                     self.meter.refusals[pushed.code] += 1
                     self._emit(self._codec.send_failure(following.tag, pushed))
                     break
@@ -468,7 +466,7 @@ class Session:
         if self.arrived and not unserved:
             self.arrived = self._held()
         if self._deaf and not self._queue and not unserved:
-            for following in self._following:
+            for following in self._following.values():
                 self._engine.cancel(following.outcome, now)
             self._following.clear()
             self.closing = True
