@@ -81,13 +81,12 @@ class SecureSocket(ssl.SSLSocket):
         while sent < size:
             record = view[sent : sent + RECORD_BYTES]
             try:
-                super().send(record)
+                sent += super().send(record)
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 self._again = bytes(record)
                 if not sent:
                     raise BlockingIOError from None
                 return sent
-            sent += len(record)
         self._again = b""
         return sent
 

@@ -41,7 +41,7 @@ async def secured(house: House) -> tuple[Peer, SecureSocket]:
     transport = trio.SocketStream(trio.socket.from_stdlib_socket(theirs))
     house.peers.append(transport)
     context = ssl.create_default_context(cafile=str(CERTIFICATE))
-    peer = trio.SSLStream(transport, context, server_hostname="localhost", https_compatible=True)
+    peer = trio.SSLStream(transport, context, server_hostname="localhost")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(peer.do_handshake)
         secure = await shake_hands(ours, Tls(CONFIG, "toy"), 5.0)
@@ -52,6 +52,16 @@ async def connect(house: House) -> tuple[Peer, Connection]:
     """A connection under TLS through the lane."""
     peer, secure = await secured(house)
     return peer, house.lane.add(secure, house.session(), house.clock())
+
+
+def fill(secure: SecureSocket, record: bytes) -> int:
+    """Sends until nothing more is taken; returns how many bytes were."""
+    taken = 0
+    while True:
+        try:
+            taken += secure.send(record)
+        except BlockingIOError:
+            return taken
 
 
 async def wait_closed(connection: Connection) -> None:
@@ -190,6 +200,34 @@ async def test_what_did_not_fit_goes_on_before_what_was_said_later() -> None:
             await ask(writer, b"p %d\n" % number, b"ok %d\n" % number)
         told = b"n" * 700_000 + b"\npush 1\npush 2\n"
         assert await hear(peer, len(told)) == told
+
+
+async def test_a_record_that_was_not_taken_is_offered_again_as_it_was() -> None:
+    async with open_house() as house:
+        peer, secure = await secured(house)
+        record, more = b"a" * 1000, b"b" * 5000
+        taken = fill(secure, record)
+        stream = SecureStream(secure)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(stream.send_all, record + more)
+            told = b"a" * (taken + len(record)) + more
+            assert await hear(peer, len(told)) == told
+        await stream.aclose()
+
+
+async def test_a_look_at_who_rests_takes_nothing_of_what_it_sent() -> None:
+    async with open_house() as house:
+        peer, connection = await connect(house)
+        await ask(peer, b"p a\n", b"ok 0\n")
+        house.flusher.overloaded = True
+        house.lane.attend(connection, house.clock())
+        assert connection.interest == 0
+        await peer.send_all(b"e x\n")
+        house.lane.sweep(house.clock())
+        assert not connection.closed
+        house.flusher.overloaded = False
+        house.lane.attend(connection, house.clock())
+        assert await hear(peer, 2) == b"x\n"
 
 
 async def test_a_drain_closes_who_is_owed_nothing_and_says_so() -> None:
