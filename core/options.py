@@ -47,9 +47,9 @@ class EngineOptions:
         retention_ms, retention_bytes: For topics that name none themselves; 0 keeps for ever.
         retention_check_us: How often every partition is asked for what has expired.
         tombstone_ms: For compacted topics that name no grace period themselves.
-        event_index_bytes_max: The indexes of event-sourcing partitions together: about 250 bytes
-            and the key a stream, and 10 bytes an event. Those unused longest make room; a partition
-            whose own is larger serves no events.
+        event_index_bytes_max: The indexes of event-sourcing partitions together, and as much again
+            while some are being built: about 250 bytes and the key a stream, and 10 bytes an event.
+            Those unused longest make room; a partition whose own is larger serves no events.
         long_poll_max_us: The longest that a fetch may wait, whatever it asks for.
     """
 
