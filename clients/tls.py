@@ -29,8 +29,9 @@ def client_context(
             # Without a password OpenSSL would ask for one on the terminal.
             context.load_cert_chain(cert, key, password="")
         except OSError as error:
-            files = cert if key is None else f"{cert} and {key}"
-            raise ValueError(f"{files} are no certificate and its key: {_said(error)}") from None
+            bare = f"{cert} is no certificate with"
+            files = bare if key is None else f"{cert} and {key} are no certificate and"
+            raise ValueError(f"{files} its key: {_said(error)}") from None
     return context
 
 
@@ -55,5 +56,5 @@ def ending(error: BaseException) -> str:
 
 def _said(error: OSError) -> str:
     if isinstance(error, ssl.SSLError):
-        return (error.reason or "not PEM").lower().replace("_", " ")
+        return error.reason.lower().replace("_", " ") if error.reason else "not PEM"
     return error.strerror or str(error)

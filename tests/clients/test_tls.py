@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -19,11 +20,14 @@ from dragoman.clients.consumer import open_consumer
 from dragoman.clients.error import ConnectionLost, Unreachable
 from dragoman.clients.producer import connect_producer
 from dragoman.clients.sync import connect
-from dragoman.clients.tls import client_context
+from dragoman.clients.tls import client_context, ending
 from support.authority import Authority
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+TOLD = r"closed the connection(: certificate required)?$"
+"""The alert is lost where the system resets a connection that the server closed unread."""
 
 
 class Secured(NamedTuple):
@@ -89,15 +93,15 @@ async def test_both_faces_speak_tls(secured: Secured) -> None:
         assert len(delivered.records[0].value or b"") == 1 << 20
 
 
-async def test_who_shows_no_certificate_is_told_so(secured: Secured) -> None:
+async def test_who_shows_no_certificate_has_its_connection_closed(secured: Secured) -> None:
     where, context = ("cursus", "localhost", secured.port), client_context(secured.ca)
     with (
-        pytest.raises(ConnectionLost, match=r"certificate required$"),
+        pytest.raises(ConnectionLost, match=TOLD),
         connect(*where, tls=context) as client,
     ):
         client.topics()
     async with open_client(*where, tls=context) as other:
-        with pytest.raises(ConnectionLost, match=r"certificate required$"):
+        with pytest.raises(ConnectionLost, match=TOLD):
             await other.topics()
 
 
@@ -127,6 +131,7 @@ async def test_a_server_without_tls_is_named_so(secured: Secured) -> None:
     [
         ({"tls_ca": "/absent"}, "/absent holds no certificates of authorities: No such file"),
         ({"tls_cert": "/absent"}, "are no certificate and its key: No such file"),
+        ({"tls_key": None}, "is no certificate with its key"),
         ({"tls_cert": None}, "a key belongs to a certificate"),
     ],
 )
@@ -142,3 +147,10 @@ def test_the_systems_authorities_are_believed_where_none_is_named(
 ) -> None:
     assert ls(at=Where("cursus", "localhost", secured.port, tls=True)) == 1
     assert "its certificate is not believed" in capfd.readouterr().err
+
+
+def test_an_alert_is_told_and_another_end_is_not_explained() -> None:
+    alert = ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert")
+    alert.reason = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
+    assert ending(alert) == "closed the connection: certificate required"
+    assert ending(ConnectionResetError()) == "closed the connection"
