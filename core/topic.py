@@ -15,7 +15,7 @@ from dragoman.core.calls import (
 from dragoman.core.change import TopicDropped, TopicPut
 from dragoman.core.describe import config_at_rest, revealed_by
 from dragoman.core.error import EngineError, ErrorCode
-from dragoman.core.events.snapshot_topic import find_snapshots, snapshot_name
+from dragoman.core.events.snapshot_topic import find_snapshots, new_snapshot_name
 from dragoman.core.name import checked_name
 from dragoman.core.number import TOPIC_NUMBER_MAX, next_number
 
@@ -141,7 +141,7 @@ class Topics:
         self._directory.check_writable()
         snapshots = find_snapshots(self._directory, topic) if name != state.name else None
         if snapshots is not None:
-            new_name = snapshot_name(state, name)
+            new_name = new_snapshot_name(state, name)
             _check_free(topic.namespace, new_name)
             self._put(snapshots.state, name=new_name)
         self._put(state, name=name, config=config)

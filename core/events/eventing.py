@@ -32,7 +32,7 @@ from dragoman.core.events.field import version_header
 from dragoman.core.events.job import Jobs
 from dragoman.core.events.load import IndexLoader, flushed
 from dragoman.core.events.read import gather, read_at
-from dragoman.core.events.snapshot_topic import find_snapshots, snapshot_config, snapshot_name
+from dragoman.core.events.snapshot_topic import find_snapshots, new_snapshot_name, snapshot_config
 from dragoman.core.replication import check_leader
 from dragoman.core.route import route
 
@@ -281,7 +281,7 @@ class Eventing:
         if home is None:
             home = self._topics.create_internal(
                 topic.namespace,
-                snapshot_name(topic.state),
+                new_snapshot_name(topic.state),
                 len(topic.partitions),
                 snapshot_config(),
                 self._now(),

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dragoman.core.calls import TopicConfig
+from dragoman.core.error import EngineError, ErrorCode
+from dragoman.core.name import NAME_BYTES_MAX
 
 if TYPE_CHECKING:
     from dragoman.core.catalog import TopicState
@@ -29,6 +31,22 @@ def snapshot_config() -> TopicConfig:
 def snapshot_name(state: TopicState, name: str = "") -> str:
     """Its name for a topic, or for one that is to have another name."""
     return PREFIX + (name or state.name)
+
+
+def new_snapshot_name(state: TopicState, name: str = "") -> str:
+    """The same, where a topic of that name is to be made.
+
+    Raises:
+        EngineError: INVALID_NAME: it would be longer than names may be.
+    """
+    told = snapshot_name(state, name)
+    if len(told.encode()) > NAME_BYTES_MAX:
+        raise EngineError(
+            ErrorCode.INVALID_NAME,
+            f"streams of a topic whose name has more than {NAME_BYTES_MAX - len(PREFIX)} bytes "
+            "have no snapshots",
+        )
+    return told
 
 
 def find_snapshots(directory: Directory, topic: Topic) -> Topic | None:

@@ -252,7 +252,11 @@ def test_a_name_too_long_for_a_topic_of_snapshots_has_none() -> None:
     name = "t" * 250
     log.ask(CreateTopic(name, 1, config=TopicConfig(event_sourcing=True)))
     log.ask(calls.AppendEvent(name, K, 0, 1, batch(b"x")))
-    assert log.code(calls.SaveSnapshot(name, K, 0, 1, b"s")) is ErrorCode.INVALID_NAME
+    refused = log.ask(calls.SaveSnapshot(name, K, 0, 1, b"s"))
+    assert refused.code is ErrorCode.INVALID_NAME
+    assert refused.detail == (
+        "streams of a topic whose name has more than 243 bytes have no snapshots"
+    )
 
 
 # ---------------------------------------------------------------- what others write
