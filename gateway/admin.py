@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import structlog
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from dragoman.gateway.asgi import Application
     from dragoman.gateway.config import AdminConfig
 
+IDLE_SECONDS_MIN = 0.5
+"""How long a connection may rest whatever others need: at the limit, those that have rested longer
+give way, so that no crowd of them keeps a health probe out."""
 CLOSE_SECONDS_MAX = 1.0
 """How long a peer may take to hear that a connection ends."""
 
@@ -41,6 +45,7 @@ class Admin:
         self._config = config
         self._application = application
         self._room = trio.Event()
+        self._serving: dict[HttpConnection, None] = {}
         self.tls = tls_of(config, "admin")
         self._socket = open_door(config.host, config.port, "admin")
         self.port: int = self._socket.getsockname()[1]
@@ -51,10 +56,9 @@ class Admin:
         async with trio.open_nursery() as nursery:
             with self._socket:
                 while True:
-                    while self.connections >= self._config.connections_max:
-                        self._room = trio.Event()
-                        await self._room.wait()
                     await trio.lowlevel.wait_readable(self._socket)
+                    while self.connections >= self._config.connections_max:
+                        await self._wait_for_room()
                     try:
                         accepted, address = self._socket.accept()
                     except BlockingIOError:
@@ -68,6 +72,18 @@ class Admin:
                     self.connections += 1
                     nursery.start_soon(self._serve, accepted, address)
 
+    async def _wait_for_room(self) -> None:
+        self._room = trio.Event()
+        with trio.move_on_after(IDLE_SECONDS_MIN):
+            await self._room.wait()
+            return
+        rested = [(each.waits_since, each) for each in self._serving]
+        waiting = [(since, each) for since, each in rested if since is not None]
+        if waiting:
+            since, longest = min(waiting, key=itemgetter(0))
+            if trio.current_time() - since >= IDLE_SECONDS_MIN:
+                longest.give_way()
+
     async def _serve(self, accepted: socket.socket, address: tuple[str, int]) -> None:
         stream: trio.abc.Stream | None = None
         try:
@@ -80,7 +96,11 @@ class Admin:
                 local=local,
                 scheme="http" if self.tls is None else "https",
             )
-            await connection.run()
+            self._serving[connection] = None
+            try:
+                await connection.run()
+            finally:
+                del self._serving[connection]
             with trio.move_on_after(CLOSE_SECONDS_MAX):
                 await stream.aclose()
         except HandshakeRefused as error:

@@ -64,6 +64,9 @@ class HttpConnection:
     Args:
         peer, local: Both ends, for the application.
         scheme: `http` or `https`.
+
+    Attributes:
+        waits_since: Since when it waits for the head of a request; None while it serves one.
     """
 
     def __init__(
@@ -81,6 +84,8 @@ class HttpConnection:
         self._local = local
         self._scheme = scheme
         self._wire = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
+        self._wait = trio.CancelScope()
+        self.waits_since: float | None = None
 
     async def run(self) -> None:
         """Serves until either side has enough."""
@@ -91,14 +96,21 @@ class HttpConnection:
                 if not self._is_between():
                     break
                 wire.start_next_cycle()
-            await self._linger()
+            if not self._wait.cancel_called:
+                await self._linger()
         except Gone:
             pass
 
+    def give_way(self) -> None:
+        """Ends a connection that waits for the head of a request: another one needs its place."""
+        self._wait.cancel()
+
     async def _next_request(self) -> h11.Request | None:
-        with trio.move_on_after(HEAD_SECONDS_MAX):
+        self.waits_since = trio.current_time()
+        with trio.move_on_after(HEAD_SECONDS_MAX) as self._wait:
             try:
                 event = await self.next_event()
+                self.waits_since = None
             except h11.RemoteProtocolError as error:
                 # Behind the colon stand the peer's own bytes.
                 await self._refuse(error.error_status_hint, str(error).partition(":")[0])

@@ -125,7 +125,7 @@ class AdminConfig:
 
     Attributes:
         port: 0 takes a free one.
-        connections_max: At this many, accepting pauses.
+        connections_max: At this many, accepting pauses until one ends; who rests gives way.
         tls_cert, tls_key, tls_key_password, tls_client_ca, handshake_timeout_s: As of a listener.
         lag_series_max: So many (topic, partition, group) have their lag in the metrics.
     """

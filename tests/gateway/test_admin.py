@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from dragoman.core.engine import Engine
 from dragoman.core.memory import MemoryStore
+from dragoman.gateway.asgi import HEAD_SECONDS_MAX
 from dragoman.gateway.config import load_config
 from dragoman.gateway.server import Server
 from dragoman.gateway.table import ConfigError
@@ -44,6 +45,18 @@ async def test_at_the_limit_connections_wait_for_each_other() -> None:
                 assert (await ask(first, "/live"))[1] == "OK"
                 await first.aclose()
             assert answers == ["OK"]
+
+
+async def test_at_the_limit_connections_that_rest_make_room_for_others() -> None:
+    async with serving(connections_max=2) as server:
+        resting = await trio.open_tcp_stream("127.0.0.1", server.ports["admin"])
+        slow = await trio.open_tcp_stream("127.0.0.1", server.ports["admin"])
+        async with resting, slow:
+            await slow.send_all(b"GET /hea")
+            for _ in range(3):
+                with trio.fail_after(HEAD_SECONDS_MAX / 4):
+                    assert (await get(server, "/health"))[1] == "OK"
+            assert await hear_end(resting) == b""
 
 
 async def test_the_admin_port_tells_of_a_drain_until_its_end() -> None:
