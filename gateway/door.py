@@ -44,9 +44,7 @@ def open_door(host: str, port: int, where: str) -> socket.socket:
     except OSError as error:
         bound.close()
         if error.errno == errno.EADDRINUSE:
-            raise ConfigError(
-                f"{where}: port {port} of {host} is taken by another process"
-            ) from None
+            raise ConfigError(f"{where}: port {port} of {host} is taken already") from None
         raise ConfigError(f"{where}: cannot listen on {host}:{port}: {error.strerror}") from None
     return bound
 

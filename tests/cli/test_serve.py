@@ -138,9 +138,7 @@ def test_a_taken_port_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         said = refused("--set", f"listeners.cursus.port={port}", directory=tmp_path)
-    assert (
-        said == f"dragoman: listeners.cursus: port {port} of 127.0.0.1 is taken by another process"
-    )
+    assert said == f"dragoman: listeners.cursus: port {port} of 127.0.0.1 is taken already"
 
 
 def test_a_directory_of_another_format_is_refused(tmp_path: Path) -> None:
