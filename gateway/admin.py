@@ -73,16 +73,20 @@ class Admin:
                     nursery.start_soon(self._serve, accepted, address)
 
     async def _wait_for_room(self) -> None:
+        """Waits until a connection ends, or has rested for so long that it gives way."""
         self._room = trio.Event()
-        with trio.move_on_after(IDLE_SECONDS_MIN):
-            await self._room.wait()
-            return
+        now = trio.current_time()
+        until = now + IDLE_SECONDS_MIN
         rested = [(each.waits_since, each) for each in self._serving]
         waiting = [(since, each) for since, each in rested if since is not None]
         if waiting:
             since, longest = min(waiting, key=itemgetter(0))
-            if trio.current_time() - since >= IDLE_SECONDS_MIN:
+            if now - since >= IDLE_SECONDS_MIN:
                 longest.give_way()
+            else:
+                until = since + IDLE_SECONDS_MIN
+        with trio.move_on_at(until):
+            await self._room.wait()
 
     async def _serve(self, accepted: socket.socket, address: tuple[str, int]) -> None:
         stream: trio.abc.Stream | None = None
