@@ -8,6 +8,7 @@ OpenSSL sees them.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import ssl
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,9 @@ from dragoman.gateway.table import ConfigError
 if TYPE_CHECKING:
     from dragoman.gateway.config import AdminConfig, ListenerConfig
 
+ALERT_SECONDS_MAX = 1.0
+"""How long a refused peer may take to hear why."""
+_DROPPED_BYTES = 64 * 1024
 _FIRST_BYTES = 8
 _HANDSHAKE = 0x16
 """The type of the record that a TLS client begins with."""
@@ -173,10 +177,23 @@ async def _shake(accepted: socket.socket, context: ssl.SSLContext) -> SecureSock
                 return secure
     except BaseException as error:
         if secure is not None:
-            secure.close()
+            try:
+                if isinstance(error, ssl.SSLError):
+                    await _hear_out(secure)
+            finally:
+                secure.close()
         if isinstance(error, OSError):
             raise HandshakeRefused(_reason(error)) from error
         raise
+
+
+async def _hear_out(refused: SecureSocket) -> None:
+    """Reads on below TLS for a moment, so that a reset does not eat the alert that says why."""
+    with trio.move_on_after(ALERT_SECONDS_MAX), contextlib.suppress(OSError):
+        socket.socket.shutdown(refused, socket.SHUT_WR)
+        await trio.lowlevel.wait_readable(refused)
+        while socket.socket.recv(refused, _DROPPED_BYTES):
+            await trio.lowlevel.wait_readable(refused)
 
 
 def _reason(cause: BaseException | None) -> str:

@@ -213,6 +213,18 @@ async def test_a_client_without_a_certificate_is_refused_where_one_is_asked_for(
     assert [entry["reason"] for entry in failures(log)] == ["the client shows no certificate"]
 
 
+async def test_a_client_that_asks_at_once_hears_why_it_is_refused(authority: Authority) -> None:
+    settings = authority.write().settings()
+    async with listening(**settings, tls_client_ca=authority.file) as place:
+        stream = await place.dial_tls(authority.trusting())
+        await stream.send_all(b"e x\n" * 10_000)
+        with pytest.raises(trio.BrokenResourceError) as refused:
+            await stream.receive_some(1)
+        assert "CERTIFICATE_REQUIRED" in str(refused.value.__cause__)
+        await trio.aclose_forcefully(stream)
+        await place.wait_left()
+
+
 async def test_a_client_of_another_authority_is_refused(
     authority: Authority, log: list[Any], tmp_path: Path
 ) -> None:
