@@ -26,8 +26,7 @@ from support.authority import Authority
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TOLD = r"closed the connection(: certificate required)?$"
-"""The alert is lost where the system resets a connection that the server closed unread."""
+TOLD = r"closed the connection: certificate required$"
 
 
 class Secured(NamedTuple):
