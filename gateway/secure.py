@@ -32,8 +32,13 @@ class SecureSocket(ssl.SSLSocket):
 
     _again = b""
     """The record that the system did not take: the first of what is to be sent."""
-    _is_over = False
-    """We have said our last word: what still comes is only thrown away."""
+    _is_plain = True
+    """TLS has not begun, or we have said our last word: what comes is read as it is."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        """Goes on with the handshake; all that comes from now on is TLS."""
+        self._is_plain = False
+        super().do_handshake(block)
 
     def recv(self, buflen: int = RECORD_BYTES, flags: int = 0) -> bytes:
         """What has arrived, in whole records; b"" at the end.
@@ -46,7 +51,7 @@ class SecureSocket(ssl.SSLSocket):
             BlockingIOError: Nothing has.
             OSError: The connection is broken, or what came is no TLS.
         """
-        if flags or self._is_over:
+        if flags or self._is_plain:
             return socket.socket.recv(self, buflen, flags)
         try:
             data = self.read(min(buflen, RECORD_BYTES))
@@ -93,7 +98,7 @@ class SecureSocket(ssl.SSLSocket):
     def shutdown(self, how: int) -> None:
         """Says that nothing more comes, in TLS and below; what still arrives is read raw."""
         self._farewell()
-        self._is_over = True
+        self._is_plain = True
         super().shutdown(how)
 
     def close(self) -> None:

@@ -261,6 +261,17 @@ async def test_a_reader_that_stops_reading_is_closed() -> None:
         await wait_closed(connection)
 
 
+def test_a_peer_that_is_gone_before_tls_begins_is_no_fault_of_ours() -> None:
+    context = Tls(CONFIG, "toy").context
+    with (
+        context.wrap_socket(
+            socket.socket(), server_side=True, do_handshake_on_connect=False
+        ) as secure,
+        pytest.raises(OSError, match="not connected"),
+    ):
+        secure.do_handshake()
+
+
 async def test_a_stream_sends_and_receives_until_its_end() -> None:
     async with open_house() as house:
         peer, secure = await secured(house)
