@@ -129,6 +129,11 @@ class Checkpointer:
         self._group = flush.number
         self._journal_bytes += aligned(group.length)
 
+    @property
+    def will_free(self) -> bool:
+        """Whether a checkpoint is under way, or has something to begin with."""
+        return self._work is not None or self._written != self.sequence
+
     def take(
         self, now: Now, *, writer: SegmentWriter, journal: Journal, stopping: bool
     ) -> Work | None:
@@ -180,7 +185,9 @@ class Checkpointer:
 
     def _is_due(self, now: Now, journal: Journal) -> bool:
         """A quarter of the journal since the last one, so that with the quarter that the previous
-        catalog still needs half is in use; or time, or too much in memory."""
+        catalog still needs half is in use; or time, or too much in memory. Also where producers
+        rest: after a slow checkpoint the journal is crowded with what the previous catalog needs,
+        and nothing more would come that makes up a quarter."""
         if self._written == self.sequence and not self._replaced:
             return False
         options = self._options
@@ -194,6 +201,7 @@ class Checkpointer:
             or (self._made_topic and spaced)
             or self._folding.steps >= STEPS_MAX
             or 4 * self._files.used > 3 * options.open_files_max
+            or journal.is_crowded
         )
 
     def _checkpoint(self, now: Now, writer: SegmentWriter, *, clean: bool) -> Checkpoint:

@@ -380,12 +380,13 @@ class DiskStore:
 
     def overloaded(self) -> bool:
         """Whether pending bytes, unwritten tail or journal are above three quarters; never once it
-        is fenced: who asks is then refused, not kept waiting for room that does not come."""
+        is fenced, or while what crowds the journal is needed by the older catalog alone: nobody is
+        kept waiting for room that does not come."""
         options = self._options
         return self.failure is None and (
             4 * self._pending_bytes > 3 * options.pending_bytes_max
             or 4 * self._writer.unwritten_bytes > 3 * options.tail_bytes_max
-            or self._journal.used_fraction > 0.75
+            or (self._journal.is_crowded and self._checkpointer.will_free)
         )
 
     def begin_close(self, now: Now) -> None:

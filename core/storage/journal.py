@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from dragoman.core.storage.layout import Layout
     from dragoman.core.storage.options import StorageOptions
 
+CROWDED_FRACTION = 0.75
+"""Above it producers rest."""
+
 
 class JournalFile:
     """One file.
@@ -175,6 +178,11 @@ class Journal:
             ]
         )
         return used / (options.journal_files_max * options.journal_file_bytes)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether so much is taken that producers rest until a checkpoint has made room."""
+        return self.used_fraction > CROWDED_FRACTION
 
     def close(self) -> None:
         """Closes the files."""

@@ -372,6 +372,28 @@ def test_the_cursus_documents_window_is_500_records_or_100_ms_whichever_is_first
     assert (driven.flush(), syncs()) == (True, 1)
 
 
+def test_producers_do_not_rest_for_long_behind_a_slow_checkpoint() -> None:
+    driven = Driven(SimDisk(), journal_files_max=4)
+    store = driven.store
+    driven.topic()
+    driven.flush()
+    slow = []
+    while not store.overloaded():
+        driven.produce([b"v" * 3000])
+        driven.flush()
+        for work in store.take_work(driven.now()):
+            work.run()
+            if work.lane is WorkLane.CHECKPOINT:
+                slow.append(work)
+            else:
+                store.finished(work, None)
+    assert len(slow) == 1
+    store.finished(slow[0], None)
+    driven.settle()
+    assert driven.mono_us < 1_000_000
+    assert not store.overloaded()
+
+
 def test_after_the_last_checkpoint_nothing_more_is_taken() -> None:
     driven = Driven(SimDisk())
     driven.topic()
