@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.interop
 
 SHARE = RECORDS // 2
-COMMITTED_S = 10
+COMMITTED_S = 40
 
 
 @pytest.fixture(scope="module")
